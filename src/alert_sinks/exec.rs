@@ -53,12 +53,12 @@ pub(super) struct ExecSink {
 }
 
 /// How the program is started.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ChildSettings {
-    /// Discards its standard error.
-    pub(super) silent: bool,
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ChildSettings {
+    /// Discards its standard error, as during the live view. Otherwise it is inherited.
+    pub(crate) silent: bool,
     /// The limit of open files that it gets back.
-    pub(super) open_file_limit: Option<OpenFileLimit>,
+    pub(crate) open_file_limit: Option<OpenFileLimit>,
 }
 
 #[derive(Debug)]

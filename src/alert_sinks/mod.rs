@@ -19,11 +19,12 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use self::exec::{ChildSettings, ExecSink};
+use self::exec::ExecSink;
 use self::file::FileSink;
 use self::syslog::SyslogSink;
 use crate::log::finding::Severity;
-use crate::os::system::{OpenFileLimit, errno_message};
+use crate::os::system::errno_message;
+pub(crate) use exec::ChildSettings;
 pub(crate) use systemd::SystemdNotifier;
 
 /// A sink that cannot be opened at the start, probably because of a mistyped option. The exit code
@@ -62,10 +63,8 @@ pub(crate) struct AlertSinkSettings {
     /// The program that gets each alert as a line on its standard input: a path, or a name to look
     /// up in `PATH`.
     pub exec: Option<PathBuf>,
-    /// Discards the program's standard error, as during the live view. Otherwise it is inherited.
-    pub exec_silent: bool,
-    /// The limit of open files that the program gets back.
-    pub open_file_limit: Option<OpenFileLimit>,
+    /// How it is started.
+    pub child: ChildSettings,
     /// The file that each alert is appended to.
     pub alert_file: Option<PathBuf>,
     /// The datagram socket of syslog, usually `/dev/log`.
@@ -89,17 +88,13 @@ impl AlertSinks {
     /// and retried.
     pub(crate) fn new(settings: AlertSinkSettings) -> Result<Self, AlertSinkError> {
         let now = Instant::now();
-        let child_settings = ChildSettings {
-            silent: settings.exec_silent,
-            open_file_limit: settings.open_file_limit,
-        };
         Ok(Self {
             file: settings.alert_file.map(FileSink::open).transpose()?,
             syslog: settings.syslog.map(SyslogSink::connect).transpose()?,
             // The program last, so that it is not started if another sink fails.
             exec: settings
                 .exec
-                .map(|program| ExecSink::start(program, child_settings, now))
+                .map(|program| ExecSink::start(program, settings.child, now))
                 .transpose()?,
         })
     }
@@ -180,10 +175,12 @@ mod tests {
         let socket = UnixDatagram::bind(&log).unwrap();
         let settings = AlertSinkSettings {
             exec: Some(program),
-            exec_silent: true,
+            child: ChildSettings {
+                silent: true,
+                open_file_limit: None,
+            },
             alert_file: Some(file.clone()),
             syslog: Some(log),
-            open_file_limit: None,
         };
         let mut sinks = AlertSinks::new(settings).unwrap();
         let hostile = b"{\"target\":\"/$(touch here);`id`\"}\n";

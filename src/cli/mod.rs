@@ -5,27 +5,26 @@
 
 mod args;
 mod help;
-mod lazy;
 mod sources;
 
 use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
 use self::args::{
-    BlockArgs, DiffArgs, ExplainArgs, FOLLOW, FlagsOf, FormatsArgs, LEARN, MergeArgs, REPORT,
-    RULE_SET, RulesCommand, SCAN, VERIFY,
+    BLOCK, DIFF, EXPLAIN, FOLLOW, FORMATS, FlagsOf, LEARN, MERGE, REPORT, RulesCommand, SCAN,
+    VERIFY,
 };
-use self::lazy::Lazy;
-use crate::commands::rules::{AddOptions, ImportOptions};
-use crate::commands::{self, Exit, message};
+use crate::commands::explain::ExplainOptions;
+use crate::commands::{self, Exit, ScanSettings, message};
 use crate::config::value::word;
 use crate::config::{self, Environment, Flags};
 use crate::os::allocator;
 use crate::render::OutputFormat;
+use crate::render::block::BlockFormat;
 use crate::render::schema::Topic;
 use crate::rules::RuleChoice;
 
@@ -47,49 +46,101 @@ struct Cli {
 enum CliCommand {
     /// Report the probes in access logs
     #[command(after_help = help::SCAN_SHORT, after_long_help = help::SCAN_LONG)]
-    Scan(Lazy<FlagsOf<SCAN>>),
+    Scan(FlagsOf<SCAN>),
     /// Report probes as they happen, through every log rotation
     #[command(after_help = help::FOLLOW_SHORT, after_long_help = help::FOLLOW_LONG)]
-    Follow(Lazy<FlagsOf<FOLLOW>>),
+    Follow(FlagsOf<FOLLOW>),
     /// Write CSV reports of what is new since the last run, for cron
     #[command(after_help = help::REPORT_SHORT, after_long_help = help::REPORT_LONG)]
-    Report(Lazy<FlagsOf<REPORT>>),
+    Report(FlagsOf<REPORT>),
     /// Write a block list for a firewall, a web server or an abuse desk
     ///
     /// From reports or logs: clients that clearly probe, at no cost in ordinary requests.
     /// probewatch itself blocks nothing.
     #[command(after_help = help::BLOCK_SHORT, after_long_help = help::BLOCK_LONG)]
-    Block(Lazy<BlockArgs>),
+    Block {
+        /// Format of the list: plain, nft, ipset, nginx, ... [default: plain]
+        ///
+        /// plain, nft, ipset, nginx (deny lines), nginx-geo (a geo block), apache, crowdsec,
+        /// fail2ban, abuseipdb, abuse-mail, csv. Described below.
+        #[arg(
+            short,
+            long,
+            value_name = "FORMAT",
+            value_enum,
+            hide_possible_values = true,
+            help_heading = "Block lists"
+        )]
+        format: Option<BlockFormat>,
+        /// Settings.
+        #[command(flatten)]
+        flags: FlagsOf<BLOCK>,
+    },
     /// Explain why a line matches, or why it does not
     ///
     /// Prints how a line is parsed and decoded, which rules match and where, and which rules almost
     /// match and what they lack.
     #[command(after_help = help::EXPLAIN_SHORT, after_long_help = help::EXPLAIN_LONG)]
-    Explain(Lazy<ExplainArgs>),
+    Explain {
+        /// The line.
+        #[command(flatten)]
+        options: ExplainOptions,
+        /// Settings.
+        #[command(flatten)]
+        flags: FlagsOf<EXPLAIN>,
+    },
     /// List the known log formats, or detect the format of a log
     #[command(after_help = help::FORMATS)]
-    Formats(Lazy<FormatsArgs>),
+    Formats {
+        /// Logs, or - for standard input; without one, lists known formats
+        ///
+        /// The first 64 KiB of each log are read. A log may be compressed.
+        #[arg(value_name = "FILE", value_hint = ValueHint::AnyPath)]
+        files: Vec<PathBuf>,
+        /// Settings.
+        #[command(flatten)]
+        flags: FlagsOf<FORMATS>,
+    },
     /// Propose rules for unlisted paths that probers request
     #[command(after_help = help::LEARN_SHORT, after_long_help = help::LEARN_LONG)]
-    Learn(Lazy<FlagsOf<LEARN>>),
+    Learn(FlagsOf<LEARN>),
     /// Merge reports of many hosts or days into one
     ///
     /// Counts are added, and findings that depend on the whole log are decided again for all logs
     /// together.
     #[command(after_help = help::MERGE_SHORT, after_long_help = help::MERGE_LONG)]
-    Merge(Lazy<MergeArgs>),
+    Merge {
+        /// JSON reports, folders with a report.json, or - for standard input
+        ///
+        /// As 'probewatch scan -f json' and 'probewatch report' write them.
+        #[arg(value_name = "REPORT", value_hint = ValueHint::AnyPath, required = true)]
+        reports: Vec<PathBuf>,
+        /// Settings.
+        #[command(flatten)]
+        flags: FlagsOf<MERGE>,
+    },
     /// Print the differences between two reports
     ///
     /// Answers, rules, paths and clients that are new, gone, more or less frequent; the most
     /// important first.
     #[command(after_help = help::DIFF_SHORT, after_long_help = help::DIFF_LONG)]
-    Diff(Lazy<DiffArgs>),
+    Diff {
+        /// The earlier report: JSON, or a folder with a report.json
+        #[arg(value_name = "OLD", value_hint = ValueHint::AnyPath)]
+        old: PathBuf,
+        /// The later report
+        #[arg(value_name = "NEW", value_hint = ValueHint::AnyPath)]
+        new: PathBuf,
+        /// Settings.
+        #[command(flatten)]
+        flags: FlagsOf<DIFF>,
+    },
     /// Ask your own site what it gives today for the paths that answered
     ///
     /// Requests each path of a report with a distinct or an uncertain answer, by the system's curl,
     /// beside two paths that do not exist.
     #[command(after_help = help::VERIFY_SHORT, after_long_help = help::VERIFY_LONG)]
-    Verify(Lazy<FlagsOf<VERIFY>>),
+    Verify(FlagsOf<VERIFY>),
     /// List, show, test and make rules
     #[command(subcommand, arg_required_else_help = true, after_help = help::RULES)]
     Rules(RulesCommand),
@@ -132,6 +183,12 @@ enum Error {
     Config(config::Error),
 }
 
+impl From<clap::Error> for Error {
+    fn from(error: clap::Error) -> Self {
+        Self::Clap(error)
+    }
+}
+
 impl From<config::Error> for Error {
     fn from(error: config::Error) -> Self {
         Self::Config(error)
@@ -142,10 +199,19 @@ impl From<config::Error> for Error {
 #[must_use]
 pub(crate) fn run() -> Exit {
     allocator::set_mmap_threshold();
-    match parse(env::args_os()) {
-        Ok(cli) => dispatch(cli.command, &Environment::capture()),
-        Err(error) => help::print_error(error),
-    }
+    let done = parse(env::args_os())
+        .map_err(Error::Clap)
+        .and_then(|cli| dispatch(cli.command, &Environment::capture()));
+    done.unwrap_or_else(|error| match error {
+        Error::Clap(error) => help::print_error(error),
+        Error::Config(error) => {
+            message::error(&error.to_string());
+            if let Some(hint) = error.hint {
+                message::hint(hint);
+            }
+            Exit::Usage
+        }
+    })
 }
 
 fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
@@ -172,95 +238,47 @@ pub(crate) fn complete_command() -> clap::Command {
 /// The command line with the variable of each flag in the long help, for the man page.
 #[must_use]
 pub(crate) fn documented_command() -> clap::Command {
-    complete_command().mut_subcommands(|command| match command.get_name() {
-        "scan" | "follow" | "report" | "block" | "explain" | "formats" | "learn" | "merge"
-        | "diff" | "verify" => sources::with_env_help(command),
-        "rules" => command.mut_subcommands(|command| match command.get_name() {
-            "list" | "show" | "cover" => sources::with_env_help(command),
-            _ => command,
-        }),
-        _ => command,
-    })
+    complete_command().mut_subcommands(sources::with_env_help)
 }
 
-fn dispatch(command: CliCommand, environment: &Environment) -> Exit {
-    match command {
-        CliCommand::Scan(args) => scan(args.into_args().0, environment),
-        CliCommand::Follow(args) => {
-            let settings = |flags| config::follow_settings(flags, environment);
-            start(
-                args.into_args().0,
-                environment,
-                settings,
-                commands::follow::run,
-            )
+fn dispatch(command: CliCommand, environment: &Environment) -> Result<Exit, Error> {
+    let complete = |typed: Box<Flags>| with_sources(*typed, environment);
+    Ok(match command {
+        CliCommand::Scan(flags) => commands::scan::run(&scan_settings(flags.0, environment)?),
+        CliCommand::Follow(flags) => {
+            commands::follow::run(&config::follow_settings(complete(flags.0)?, environment)?)
         }
-        CliCommand::Report(args) => {
-            let settings = |flags| config::report_settings(flags, environment);
-            start(
-                args.into_args().0,
-                environment,
-                settings,
-                commands::report::run,
-            )
+        CliCommand::Report(flags) => {
+            commands::report::run(&config::report_settings(complete(flags.0)?, environment)?)
         }
-        CliCommand::Block(args) => {
-            let BlockArgs { format, flags } = args.into_args();
-            let settings = |flags| config::block_settings(format, flags, environment);
-            start(flags.0, environment, settings, commands::block::run)
+        CliCommand::Block { format, flags } => commands::block::run(&config::block_settings(
+            format,
+            complete(flags.0)?,
+            environment,
+        )?),
+        CliCommand::Explain { options, flags } => {
+            commands::explain::run(&config::common_settings(complete(flags.0)?), &options)
         }
-        CliCommand::Explain(args) => {
-            let ExplainArgs {
-                line,
-                log,
-                rule,
-                flags,
-            } = args.into_args();
-            let settings = |flags| Ok(config::explain_settings(line, rule, log, flags));
-            start(flags.0, environment, settings, commands::explain::run)
+        CliCommand::Formats { files, flags } => commands::formats::run(&ScanSettings {
+            paths: files,
+            ..config::common_settings(complete(flags.0)?)
+        }),
+        CliCommand::Learn(flags) => {
+            commands::learn::run(&config::learn_settings(complete(flags.0)?, environment)?)
         }
-        CliCommand::Formats(args) => {
-            let FormatsArgs { files, flags } = args.into_args();
-            let settings = |flags| Ok(config::formats_settings(files, flags));
-            start(flags.0, environment, settings, commands::formats::run)
+        CliCommand::Merge { reports, flags } => commands::merge::run(&config::merge_settings(
+            "merge",
+            reports,
+            complete(flags.0)?,
+        )?),
+        CliCommand::Diff { old, new, flags } => {
+            let settings = config::merge_settings("diff", Vec::new(), complete(flags.0)?)?;
+            commands::diff::run(&settings, &old, &new)
         }
-        CliCommand::Learn(args) => {
-            let settings = |flags| config::learn_settings(flags, environment);
-            start(
-                args.into_args().0,
-                environment,
-                settings,
-                commands::learn::run,
-            )
+        CliCommand::Verify(flags) => {
+            commands::verify::run(&config::verify_settings(complete(flags.0)?, environment)?)
         }
-        CliCommand::Merge(args) => {
-            let MergeArgs { reports, flags } = args.into_args();
-            start(
-                flags.0,
-                environment,
-                |flags| config::merge_settings(reports, flags),
-                commands::merge::run,
-            )
-        }
-        CliCommand::Diff(args) => {
-            let DiffArgs { old, new, flags } = args.into_args();
-            start(
-                flags.0,
-                environment,
-                |flags| config::diff_settings(old, new, flags),
-                commands::diff::run,
-            )
-        }
-        CliCommand::Verify(args) => {
-            let settings = |flags| config::verify_settings(flags, environment);
-            start(
-                args.into_args().0,
-                environment,
-                settings,
-                commands::verify::run,
-            )
-        }
-        CliCommand::Rules(command) => rules(command, environment),
+        CliCommand::Rules(command) => rules(command, environment)?,
         CliCommand::Completions { shell } => {
             commands::reference::run_completions(complete_command(), shell)
         }
@@ -268,68 +286,52 @@ fn dispatch(command: CliCommand, environment: &Environment) -> Exit {
         CliCommand::Man { only } => {
             commands::reference::run_man(&documented_command(), only.as_deref())
         }
+    })
+}
+
+fn scan_settings(typed: Box<Flags>, environment: &Environment) -> Result<ScanSettings, Error> {
+    // Only the flag conflicts with formats without rows: a variable or the file may set rows for
+    // other runs.
+    let has_by = typed.by.is_some();
+    let flags = with_sources(*typed, environment)?;
+    let instead_of_rows = flags
+        .format
+        .filter(|_| has_by)
+        .and_then(|format| match format {
+            OutputFormat::Html => Some("a page has all sections".to_owned()),
+            OutputFormat::Partial => Some("a partial report has no rows".to_owned()),
+            OutputFormat::Prometheus => {
+                Some("prometheus prints counts by class and outcome, not rows".to_owned())
+            }
+            hits => hits
+                .hit_format()
+                .map(|_| format!("{} prints hits, not rows", word(&hits))),
+        });
+    match instead_of_rows {
+        Some(has) => Err(config::Error::no_rows(&has).into()),
+        None => Ok(config::scan_settings(flags, environment)?),
     }
 }
 
-fn scan(flags: Flags, environment: &Environment) -> Exit {
-    // Only the flag conflicts with formats without rows: a variable or the file may set rows for
-    // other runs.
-    let has_by = flags.by.is_some();
-    let settings = |flags: Flags| match flags.format {
-        Some(OutputFormat::Html) if has_by => Err(config::Error::ByHtml),
-        Some(OutputFormat::Partial) if has_by => Err(config::Error::ByPartial),
-        Some(OutputFormat::Prometheus) if has_by => Err(config::Error::ByFormat {
-            format: "prometheus".to_owned(),
-            what: "counts by class and outcome",
-        }),
-        Some(format) if has_by && format.hit_format().is_some() => Err(config::Error::ByFormat {
-            format: word(&format),
-            what: "hits",
-        }),
-        _ => config::scan_settings(flags, environment),
+fn rules(command: RulesCommand, environment: &Environment) -> Result<Exit, Error> {
+    let choice = |typed: Box<Flags>| {
+        with_sources(*typed, environment).map(|flags| config::rule_choice(&flags))
     };
-    start(flags, environment, settings, commands::scan::run)
-}
-
-fn rules(command: RulesCommand, environment: &Environment) -> Exit {
-    let with_rules = |flags: Box<FlagsOf<RULE_SET>>, run: &dyn Fn(&RuleChoice) -> Exit| {
-        start(
-            flags.0,
-            environment,
-            |flags| Ok(config::rule_choice(&flags)),
-            run,
-        )
-    };
-    match command {
-        RulesCommand::List { class, flags } => with_rules(flags, &|rules| {
-            commands::rules::list(rules, class.as_deref())
-        }),
-        RulesCommand::Show { id, flags } => {
-            with_rules(flags, &|rules| commands::rules::show(rules, &id))
+    Ok(match command {
+        RulesCommand::List { class, flags } => {
+            commands::rules::list(&choice(flags.0)?, class.as_deref())
         }
+        RulesCommand::Show { id, flags } => commands::rules::show(&choice(flags.0)?, &id),
         RulesCommand::Test { paths, only } => commands::rules::test(&RuleChoice {
             only,
             ..only_rules(paths)
         }),
-        RulesCommand::Cover { file, flags } => {
-            with_rules(flags, &|rules| commands::rules::cover(rules, &file))
-        }
+        RulesCommand::Cover { file, flags } => commands::rules::cover(&choice(flags.0)?, &file),
         RulesCommand::Lint { paths } => commands::rules::lint(&only_rules(paths)),
         RulesCommand::Export { folder } => commands::rules::export(&folder),
-        RulesCommand::Add(args) => commands::rules::add(&AddOptions {
-            paths: args.paths,
-            class: args.class,
-            severity: args.severity,
-            title: args.title,
-            id: args.id,
-            file: args.file,
-        }),
-        RulesCommand::Import(args) => commands::rules::import(&ImportOptions {
-            paths: args.files,
-            origin: args.from,
-            file: args.file,
-        }),
-    }
+        RulesCommand::Add(options) => commands::rules::add(&options),
+        RulesCommand::Import(options) => commands::rules::import(&options),
+    })
 }
 
 /// Only the rules of these files; the built-in ones if no file is named.
@@ -338,26 +340,6 @@ fn only_rules(paths: Vec<PathBuf>) -> RuleChoice {
         no_builtin: !paths.is_empty(),
         paths,
         ..RuleChoice::default()
-    }
-}
-
-/// Makes settings of the flags and runs a command with them.
-fn start<S>(
-    typed: Flags,
-    environment: &Environment,
-    settings: impl FnOnce(Flags) -> Result<S, config::Error>,
-    run: impl FnOnce(&S) -> Exit,
-) -> Exit {
-    match with_sources(typed, environment).and_then(|flags| Ok(settings(flags)?)) {
-        Ok(settings) => run(&settings),
-        Err(Error::Clap(error)) => help::print_error(error),
-        Err(Error::Config(error)) => {
-            message::error(&error.to_string());
-            if let Some(hint) = error.hint() {
-                message::hint(hint);
-            }
-            Exit::Usage
-        }
     }
 }
 
@@ -374,7 +356,7 @@ fn with_sources(typed: Flags, environment: &Environment) -> Result<Flags, Error>
 }
 
 fn over_sources(typed: Flags, environment: &Environment) -> Result<Flags, Error> {
-    let flags = typed.over(sources::from_variables(&environment.variables).map_err(Error::Clap)?);
+    let flags = typed.over(sources::from_variables(&environment.variables)?);
     let file = flags
         .config
         .as_deref()

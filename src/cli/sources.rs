@@ -13,12 +13,13 @@ use std::path::Path;
 
 use clap::builder::Resettable;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, ArgAction, Args, Command};
+use clap::{Arg, ArgAction, Args, Command, ValueHint};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::commands::message::{sanitized, sanitized_lines};
-use crate::config::{Error, Flags, PREFIX};
+use crate::block::NO_BUILTIN_RANGES;
+use crate::commands::message::{sanitized, sanitized_lines, sanitized_path};
+use crate::config::{Error, Flags, PREFIX, SERVER_CONFIG_AUTO};
 use crate::rules;
 
 /// Variables that stop a scan at a fixed point; only builds for tests read them.
@@ -48,9 +49,17 @@ fn long(variable: &str) -> Option<String> {
     )
 }
 
-/// Adds the name of each flag's variable to its long help.
+/// Adds the name of each flag's variable to its long help, for all subcommands.
 #[must_use]
 pub(super) fn with_env_help(command: Command) -> Command {
+    let command = command.mut_subcommands(with_env_help);
+    // A command with settings has the flag for their file.
+    if command
+        .get_arguments()
+        .all(|flag| flag.get_id() != "config")
+    {
+        return command;
+    }
     let flags = all_flags();
     // The formats of a block list are others than those of a report, and no setting.
     let has_other_formats = command.get_name() == "block";
@@ -116,26 +125,23 @@ fn parsed(flags: Command, arguments: Vec<OsString>) -> Result<Flags, clap::Error
 ///
 /// # Errors
 ///
-/// [`Error::Unreadable`]; [`Error::File`] with the line and a mark under the mistake.
+/// It cannot be read, or is wrong: with the line and a mark under the mistake.
 pub(super) fn from_file(path: &Path) -> Result<Flags, Error> {
-    let name = || sanitized(&path.to_string_lossy());
-    let text = std::fs::read_to_string(path).map_err(|source| Error::Unreadable {
-        path: name(),
-        source,
-    })?;
-    let flags = from_text(&text).map_err(|message| Error::File {
-        path: name(),
-        message: sanitized_lines(&message),
-    })?;
-    Ok(flags.relative_to(path.parent().unwrap_or(Path::new(""))))
+    let name = || sanitized_path(path);
+    let text =
+        std::fs::read_to_string(path).map_err(|source| Error::unreadable(&name(), &source))?;
+    let folder = path.parent().unwrap_or(Path::new(""));
+    from_text(&text, folder).map_err(|message| {
+        Error::without_hint(format!("{}: {}", name(), sanitized_lines(&message)))
+    })
 }
 
-/// The settings in the text of a configuration file.
+/// The settings in the text of a configuration file, whose relative paths start at `folder`.
 ///
 /// # Errors
 ///
 /// An unknown key or a wrong value, with the line and a mark under it.
-pub(super) fn from_text(text: &str) -> Result<Flags, String> {
+pub(super) fn from_text(text: &str, folder: &Path) -> Result<Flags, String> {
     let table = DeTable::parse(text).map_err(|error| error.to_string())?;
     let flags = all_flags().mut_args(|flag| flag.value_delimiter(Resettable::Reset));
     let (mut arguments, mut paths) = (
@@ -156,11 +162,12 @@ pub(super) fn from_text(text: &str) -> Result<Flags, String> {
             ));
         };
         let values = values(flag, value).map_err(|(span, message)| marked(text, span, &message))?;
+        let values = values
+            .into_iter()
+            .map(|value| starting_at(folder, flag, value));
         match flag.get_long() {
-            Some(long) => {
-                arguments.extend(values.iter().map(|value| argument(long, OsStr::new(value))));
-            }
-            None => paths.extend(values.into_iter().map(OsString::from)),
+            Some(long) => arguments.extend(values.map(|value| argument(long, &value))),
+            None => paths.extend(values),
         }
     }
     arguments.extend(paths);
@@ -189,6 +196,29 @@ pub(super) fn from_text(text: &str) -> Result<Flags, String> {
 /// The key of a flag in the configuration file. The file does not name another one.
 fn flag_key(flag: &Arg) -> Option<&str> {
     Some(flag.get_long().unwrap_or(flag.get_id().as_str())).filter(|key| *key != "config")
+}
+
+/// The value of a flag, in which a relative path starts at `folder`.
+fn starting_at(folder: &Path, flag: &Arg, value: String) -> OsString {
+    // What precedes a path, and the word for none.
+    let (prefix, word) = match (flag.get_id().as_str(), flag.get_value_hint()) {
+        ("trusted_proxy", _) => ("@", "-"),
+        ("anonymize", _) => ("key:", "-"),
+        ("from_nginx" | "from_apache", _) => ("", SERVER_CONFIG_AUTO),
+        ("proxy_ranges", _) => ("", NO_BUILTIN_RANGES),
+        // A socket.
+        ("syslog", _) => return value.into(),
+        (_, ValueHint::AnyPath | ValueHint::FilePath | ValueHint::DirPath) => ("", "-"),
+        _ => return value.into(),
+    };
+    match value.strip_prefix(prefix) {
+        Some(path) if !path.is_empty() && path != "-" && path != word => {
+            let mut value = OsString::from(prefix);
+            value.push(folder.join(path));
+            value
+        }
+        _ => value.into(),
+    }
 }
 
 /// The texts of a value: those of a list, one for any other setting, and none for a switch that is
@@ -384,7 +414,8 @@ pub(super) fn unknown_vars(variables: &[(OsString, OsString)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::value::{AnonymizeSpec, ProxySource};
+    use crate::commands::Anonymize;
+    use crate::config::value::ProxySource;
     use crate::log::finding::Severity;
 
     fn set(variables: &[(&str, &str)]) -> Vec<(OsString, OsString)> {
@@ -468,7 +499,7 @@ mod tests {
     }
 
     fn error(text: &str) -> String {
-        from_text(text).expect_err("a mistake")
+        from_text(text, Path::new("")).expect_err("a mistake")
     }
 
     #[test]
@@ -513,12 +544,16 @@ mod tests {
 
     #[test]
     fn dates_and_numbers_need_no_quotes() {
-        let bare =
-            from_text("since = 2026-11-01\nuntil = 2026-11-02T08:00:00Z\nmax-line = 1048576")
-                .expect("fine");
-        let quoted =
-            from_text("since = '2026-11-01'\nuntil = '2026-11-02T08:00:00Z'\nmax-line = '1M'")
-                .expect("fine");
+        let bare = from_text(
+            "since = 2026-11-01\nuntil = 2026-11-02T08:00:00Z\nmax-line = 1048576",
+            Path::new(""),
+        )
+        .expect("fine");
+        let quoted = from_text(
+            "since = '2026-11-01'\nuntil = '2026-11-02T08:00:00Z'\nmax-line = '1M'",
+            Path::new(""),
+        )
+        .expect("fine");
         assert_eq!(bare, quoted);
     }
 
@@ -549,7 +584,7 @@ mod tests {
         );
         assert_eq!(
             flags.anonymize,
-            Some(AnonymizeSpec::Key(folder.path().join("secret")))
+            Some(Anonymize::Key(folder.path().join("secret")))
         );
         assert_eq!(flags.output, Some("-".into()));
         assert_eq!(flags.min_severity, Some(Severity::High));

@@ -1,6 +1,6 @@
 //! The help, precedence, and that no flag is lost on the way from the command line to the settings.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::ArgAction;
@@ -10,9 +10,8 @@ use crate::commands::{
     FollowSettings, LearnSettings, ReportSettings, ReportTask, ScanSettings, StateSettings,
     VerifySettings,
 };
-use crate::config::value::PositiveCount;
 use crate::config::{
-    DEFAULT_QUIET_FOR, LocalZone, POLL_INTERVAL, follow_settings, learn_settings, report_settings,
+    DEFAULT_QUIET_FOR, POLL_INTERVAL, follow_settings, learn_settings, report_settings,
     scan_settings, verify_settings,
 };
 use crate::formats::FormatChoice;
@@ -223,7 +222,7 @@ fn the_last_of_a_repeated_flag_wins() {
     let CliCommand::Scan(args) = cli.command else {
         panic!("not a scan")
     };
-    assert_eq!(args.into_args().0.top.map(PositiveCount::get), Some(4));
+    assert_eq!(args.0.top, Some(4));
 }
 
 /// The flags that a user typed.
@@ -245,7 +244,7 @@ fn environment(variables: &[(&str, &str)]) -> Environment {
         variables,
         now: NOW,
         stdin_is_given: true,
-        zone: LocalZone::Utc,
+        zone: || None,
     }
 }
 
@@ -255,7 +254,7 @@ fn settings(args: &[&str], variables: &[(&str, &str)], file: &str) -> ScanSettin
     let variables = sources::from_variables(&environment.variables).expect("variables");
     let flags = typed(args)
         .over(variables)
-        .over(sources::from_text(file).expect("a file"));
+        .over(sources::from_text(file, Path::new("")).expect("a file"));
     scan_settings(flags, &environment).expect("settings")
 }
 
@@ -448,7 +447,11 @@ fn every_flag_has_a_variable_and_a_key_and_changes_the_settings() {
             assert!(sources::unknown_vars(&set).is_empty(), "{variable}");
         }
         if name != "config" {
-            assert_eq!(sources::from_text(&line).expect("fine"), typed, "{line}");
+            assert_eq!(
+                sources::from_text(&line, Path::new("")).expect("fine"),
+                typed,
+                "{line}"
+            );
             // A folder for each day is what the settings are compared with.
             if name != "daily" {
                 assert_ne!(
@@ -503,7 +506,7 @@ fn bounds_are_counted_from_the_start_of_the_run() {
     ] {
         let refused = settings_of(&["--since", since, "--until", until], true);
         assert!(
-            matches!(refused, Err(config::Error::NoTime { .. })),
+            refused.is_err_and(|error| error.to_string().starts_with("no line is between --since")),
             "{since} {until}"
         );
     }
@@ -521,10 +524,10 @@ fn settings_of(args: &[&str], stdin_is_given: bool) -> Result<ScanSettings, conf
 
 #[test]
 fn without_a_path_standard_input_must_be_piped() {
-    assert!(matches!(
-        settings_of(&[], false),
-        Err(config::Error::NothingToRead)
-    ));
+    assert!(
+        settings_of(&[], false)
+            .is_err_and(|error| error.to_string().starts_with("nothing to read"))
+    );
     assert_eq!(
         settings_of(&[], true).expect("fine").paths,
         Vec::<PathBuf>::new()
@@ -542,28 +545,21 @@ fn the_file_is_named_by_flag_or_variable() {
     std::fs::write(&one, "top = 1").expect("written");
     std::fs::write(&two, "top = 2").expect("written");
     let named = environment(&[("PROBEWATCH_CONFIG", one.to_str().expect("UTF-8"))]);
-    let top = |flags: Flags| {
-        over_sources(flags, &named)
-            .ok()
-            .expect("fine")
-            .top
-            .map(PositiveCount::get)
-    };
+    let top = |flags: Flags| over_sources(flags, &named).ok().expect("fine").top;
     assert_eq!(top(Flags::default()), Some(1));
     assert_eq!(
         top(typed(&["--config", two.to_str().expect("UTF-8")])),
         Some(2)
     );
     let missing = over_sources(typed(&["--config", "/nowhere.toml"]), &named);
-    assert!(matches!(
-        missing,
-        Err(Error::Config(config::Error::Unreadable { .. }))
-    ));
+    assert!(
+        matches!(missing, Err(Error::Config(error)) if error.to_string().starts_with("cannot read the configuration file"))
+    );
 }
 
 #[test]
 fn a_day_or_an_hour_above_replaces_both_below() {
-    let lower = || sources::from_text("daily = true").expect("fine");
+    let lower = || sources::from_text("daily = true", Path::new("")).expect("fine");
     let merged = typed(&["--hourly"]).over(lower());
     assert_eq!((merged.daily, merged.hourly), (None, Some(true)));
     let merged = typed(&[]).over(lower());
@@ -654,18 +650,21 @@ fn the_flags_of_follow_are_layered() {
 
 #[test]
 fn follow_refuses_what_it_cannot_do() {
-    let refused =
-        |args: &[&str]| follow_settings(typed(args), &environment(&[])).expect_err("refused");
-    assert!(matches!(refused(&[]), config::Error::NothingToFollow));
+    let refused = |args: &[&str]| {
+        follow_settings(typed(args), &environment(&[]))
+            .expect_err("refused")
+            .to_string()
+    };
+    assert!(refused(&[]).starts_with("nothing to follow"));
     for args in [&["a.log", "-"][..], &["-", "--state", "s"], &["-", "--tui"]] {
         assert!(
-            matches!(refused(args), config::Error::PipeAlone),
+            refused(args).starts_with("follow - reads a pipe alone"),
             "{args:?}"
         );
     }
     for format in ["csv", "json"] {
         assert!(
-            matches!(refused(&["a.log", "-f", format]), config::Error::OnlyLive),
+            refused(&["a.log", "-f", format]).starts_with("follow prints only"),
             "{format}"
         );
     }
@@ -674,35 +673,30 @@ fn follow_refuses_what_it_cannot_do() {
 #[test]
 fn report_refuses_what_it_cannot_do() {
     let refused = |args: &[&[&str]]| {
-        report_settings(typed(&args.concat()), &environment(&[])).expect_err("refused")
+        report_settings(typed(&args.concat()), &environment(&[]))
+            .expect_err("refused")
+            .to_string()
     };
     let all = ["--state", "s", "--out", "o"];
     for paths in [&[][..], &["-"], &["a.log", "-"]] {
         assert!(
-            matches!(refused(&[paths, &all]), config::Error::NothingToReport),
+            refused(&[paths, &all]).starts_with("nothing to report on"),
             "{paths:?}"
         );
     }
-    assert!(matches!(
-        refused(&[&["x", "--out", "o"]]),
-        config::Error::NoState
-    ));
-    assert!(matches!(
-        refused(&[&["x", "--state", "s"]]),
-        config::Error::NoOut
-    ));
-    assert!(matches!(
-        refused(&[&["x"], &all, &["--timezone", "UTC"]]),
-        config::Error::NoPeriod
-    ));
-    assert!(matches!(
-        refused(&[&["x"], &all, &["--daily", "--timezone", "Mars/Base"]]),
-        config::Error::Zone(_)
-    ));
-    assert!(matches!(
-        refused(&[&["x"], &all, &["--daily", "--anonymize"]]),
-        config::Error::Clients(_)
-    ));
+    assert!(refused(&[&["x", "--out", "o"]]).starts_with("report needs a folder for its state"));
+    assert!(
+        refused(&[&["x", "--state", "s"]]).starts_with("report needs a folder for its reports")
+    );
+    assert!(refused(&[&["x"], &all, &["--timezone", "UTC"]]).starts_with("--timezone applies to"));
+    assert!(
+        refused(&[&["x"], &all, &["--daily", "--timezone", "Mars/Base"]])
+            .starts_with("--timezone: ")
+    );
+    assert!(
+        refused(&[&["x"], &all, &["--daily", "--anonymize"]])
+            .starts_with("--anonymize cannot be combined")
+    );
     let status = report_settings(typed(&["--state", "s", "--status"]), &environment(&[]))
         .expect("needs nothing else");
     assert_eq!(status.task, ReportTask::Status);
@@ -710,18 +704,19 @@ fn report_refuses_what_it_cannot_do() {
 
 #[test]
 fn learn_refuses_what_it_cannot_do() {
-    let refused =
-        |args: &[&str]| learn_settings(typed(args), &environment(&[])).expect_err("refused");
-    assert!(matches!(
-        refused(&["x", "-f", "ndjson", "--emit-rules", "a"]),
-        config::Error::NoFormat { .. }
-    ));
-    assert!(matches!(
-        refused(&["x", "--emit-rules", "-"]),
-        config::Error::SameOutput { .. }
-    ));
-    assert!(matches!(
-        refused(&["x", "-o", "a", "--emit-rules", "a"]),
-        config::Error::SameOutput { .. }
-    ));
+    let refused = |args: &[&str]| {
+        learn_settings(typed(args), &environment(&[]))
+            .expect_err("refused")
+            .to_string()
+    };
+    assert!(
+        refused(&["x", "-f", "ndjson", "--emit-rules", "a"]).starts_with("learn does not print")
+    );
+    assert!(
+        refused(&["x", "--emit-rules", "-"]).starts_with("the report and --emit-rules would both")
+    );
+    assert!(
+        refused(&["x", "-o", "a", "--emit-rules", "a"])
+            .starts_with("the report and --emit-rules would both")
+    );
 }

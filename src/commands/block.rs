@@ -11,17 +11,17 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
-use super::common::{RuleContext, inputs, own_addresses, pool, warn_narrow_allow};
+use super::common::own_addresses;
 use super::error::CommandError;
-use super::reports_and_logs::{InputPaths, ScannedLogs, open_sink, with_report_input};
-use super::{BlockListSettings, BlockSettings, Exit, ScanSettings, message};
+use super::reports_and_logs::ReportsAndLogs;
+use super::{BlockSettings, Exit, ScanSettings, message};
 use crate::block::{AddressRanges, BlockPolicy, NeverBlockReason, ProxyRanges};
 use crate::geoip::{GeoDatabases, GeoInfo};
 use crate::judge::proxied::ProxiedClients;
 use crate::render::block::{self, ABUSE_DAYS, ABUSE_HEADER, BlockFormat, BlockPage, Unaccepted};
 use crate::render::sink::Sink;
 use crate::report::anonymize::Privacy;
-use crate::report::block_list::{BlockLedger, BlockList, BlockListOptions, LogOrigin, NotListed};
+use crate::report::block_list::{BlockLedger, BlockList, LogOrigin, NotListed};
 use crate::report::build::{LogAnalysis, RowSelection, build};
 use crate::text::number::{counted, grouped};
 
@@ -32,43 +32,20 @@ pub(crate) fn run(settings: &BlockSettings) -> Exit {
 }
 
 fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
-    let input_paths = InputPaths::new(&settings.scan)?;
-    let scan = ScanSettings {
-        paths: input_paths.logs.clone(),
-        ..settings.scan.clone()
-    };
-    let pool = pool(scan.threads)?;
-    let mut rule_context = RuleContext::load_in(&pool, &scan)?;
-    (
-        rule_context.scan_options.since,
-        rule_context.scan_options.until,
-    ) = (scan.since, scan.until);
-    let geoip = Privacy::new(None, true).open_geoip(&scan.client.geoip)?;
-    let verified = AddressRanges::of_search_engines(&settings.list.verified)?;
-    let proxies = ProxyRanges::read(&scan.client.proxy_ranges)?;
-    let found = if input_paths.has_logs(&scan) {
-        Some(inputs(&scan)?)
-    } else {
-        None
-    };
-    let sink = open_sink(scan.output.as_deref(), &input_paths, found.as_ref())?;
-    if !scan.quiet {
-        message::warnings(rule_context.rules.warnings());
-    }
-    warn_narrow_allow(&scan, &rule_context.scan_options.allow);
+    let mut given = ReportsAndLogs::new(&settings.scan)?;
+    let geoip = Privacy::new(None, true).open_geoip(&settings.scan.client.geoip)?;
+    let verified = AddressRanges::of_search_engines(&settings.verified_bots)?;
+    let proxies = ProxyRanges::read(&settings.scan.client.proxy_ranges)?;
+    given.find_logs()?;
+    let sink = given.open_sink(settings.scan.output.as_deref())?;
+    let allow = &given.rule_context.scan_options.allow;
+    given.rule_context.print_warnings(&settings.scan);
     let interfaces = own_addresses();
-    let policy = BlockPolicy::new(
-        &interfaces,
-        &scan.client.trusted,
-        &rule_context.scan_options.allow,
-    )
-    .with_verified(&verified)
-    .with_proxies(&proxies);
-    let scanned = match &found {
-        Some(found) => Some(ScannedLogs::read(&scan, &rule_context, found, &pool)?),
-        None => None,
-    };
-    if input_paths.reports.is_empty() && scanned.as_ref().is_some_and(|logs| logs.is_unusable) {
+    let policy = BlockPolicy::new(&interfaces, &settings.scan.client.trusted, allow)
+        .with_verified(&verified)
+        .with_proxies(&proxies);
+    let scanned = given.scan_logs()?;
+    if given.reports.is_empty() && scanned.as_ref().is_some_and(|logs| logs.is_unusable) {
         message::error(
             "no list is written: no line of the logs can be read, and an empty list would clear the set",
         );
@@ -76,39 +53,41 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
     }
     let mut ledger = BlockLedger::default();
     let origin = log_origin(
-        &scan,
+        &settings.scan,
         scanned.as_ref().is_some_and(|logs| logs.scan.has_forwarded),
     );
-    let (unlisted, has_problems) = pool.install(|| {
-        add_inputs(
-            &mut ledger,
-            &input_paths.reports,
-            scanned.as_ref(),
-            &rule_context,
-            &scan,
-            &policy,
-            origin,
-        )
+    let (unlisted, has_problems) = given.with_report_input(scanned.as_ref(), |report_input| {
+        let analysis = LogAnalysis::new(report_input);
+        let report = build(report_input, &analysis, ROWS);
+        let not_listed = ledger.add_report(&report, report_input, &analysis, &policy, origin);
+        let behind_cdn = ProxiedClients::find(report_input.tally, policy.proxies(), false);
+        (not_listed, behind_cdn)
     })?;
-    let has_problems = has_problems || scanned.is_some_and(|logs| logs.has_problems);
-    let list = ledger.list(
-        &list_options(&settings.list, &scan, settings.format, settings.now),
-        &policy,
-    );
+    let (not_listed, behind_cdn) = unlisted.unwrap_or_default();
+    let list = ledger.list(&settings.options, &policy);
     let page = BlockPage {
         list: &list,
         sources: &source_names(&settings.scan),
         geo: &geo(&list, &geoip),
     };
-    print_unlisted(
-        &scan,
-        origin,
-        &unlisted,
+    if origin.is_forwarded && !settings.scan.quiet {
+        message::warning(FORWARDED);
+    }
+    if let Some(clients) = behind_cdn {
+        message::warning(&clients.sentence(false));
+    }
+    warn_of_proxy(&settings.scan, list.possible_proxy);
+    if let Some(why) = empty_reason(&not_listed, &page, settings.format) {
+        print_empty(&settings.scan, &why.text, has_problems);
+    } else if !settings.scan.quiet {
+        print_notices_of_candidates(&not_listed, &list);
+    }
+    write(
         &page,
         settings.format,
-        has_problems,
-    );
-    write(&page, settings.format, scan.output.as_deref(), sink)?;
+        settings.scan.output.as_deref(),
+        sink,
+    )?;
     Ok(if has_problems {
         Exit::Damaged
     } else {
@@ -128,31 +107,6 @@ fn geo(list: &BlockList, databases: &GeoDatabases) -> Vec<Option<Arc<GeoInfo>>> 
             .map(|entry| Some(entry.address))
             .collect::<Vec<_>>(),
     )
-}
-
-/// What a list may name now. Abuse reports name addresses, so nothing is aggregated there.
-pub(super) fn list_options(
-    settings: &BlockListSettings,
-    scan: &ScanSettings,
-    format: BlockFormat,
-    now: i64,
-) -> BlockListOptions {
-    let &BlockListSettings {
-        max_cost,
-        max,
-        ttl,
-        aggregate,
-        ..
-    } = settings;
-    let proxies_are_known = !scan.client.trusted.is_empty();
-    BlockListOptions {
-        max_cost,
-        max,
-        ttl,
-        aggregate: aggregate.filter(|_| !format.is_abuse_report()),
-        proxies_are_known,
-        now,
-    }
 }
 
 /// What is known about the clients of logs with or without a field of forwarded addresses.
@@ -197,63 +151,6 @@ const ROWS: RowSelection = RowSelection {
     hosts: false,
     ..RowSelection::COMPLETE
 };
-
-/// Who is not listed, and what the addresses of the clients show.
-#[derive(Debug, Default)]
-struct Unlisted {
-    not_listed: NotListed,
-    proxied: Option<ProxiedClients>,
-}
-
-/// Adds the reports and the logs, as one report. Returns whether a report was made of an input with
-/// a problem.
-fn add_inputs(
-    ledger: &mut BlockLedger,
-    reports: &[PathBuf],
-    scanned: Option<&ScannedLogs>,
-    rule_context: &RuleContext,
-    settings: &ScanSettings,
-    policy: &BlockPolicy<'_>,
-    origin: LogOrigin,
-) -> Result<(Unlisted, bool), CommandError> {
-    let (unlisted, has_problems) =
-        with_report_input(reports, scanned, rule_context, settings, |report_input| {
-            let analysis = LogAnalysis::new(report_input);
-            let report = build(report_input, &analysis, ROWS);
-            let not_listed = ledger.add_report(&report, report_input, &analysis, policy, origin);
-            Unlisted {
-                not_listed,
-                proxied: ProxiedClients::find(report_input.tally, policy.proxies(), false),
-            }
-        })?;
-    Ok((unlisted.unwrap_or_default(), has_problems))
-}
-
-/// Prints who is not listed and may be expected. An empty list of damaged input is an error.
-fn print_unlisted(
-    settings: &ScanSettings,
-    origin: LogOrigin,
-    Unlisted {
-        not_listed,
-        proxied,
-    }: &Unlisted,
-    page: &BlockPage<'_>,
-    format: BlockFormat,
-    has_problems: bool,
-) {
-    if origin.is_forwarded && !settings.quiet {
-        message::warning(FORWARDED);
-    }
-    if let Some(proxied) = proxied {
-        message::warning(&proxied.sentence(false));
-    }
-    warn_of_proxy(settings, page.list.possible_proxy);
-    if let Some(why) = empty_reason(not_listed, page, format) {
-        print_empty(settings, &why.text, has_problems);
-    } else if !settings.quiet {
-        print_notices_of_candidates(not_listed, page.list);
-    }
-}
 
 /// Warns that a candidate is not listed, because it may be a proxy.
 pub(super) fn warn_of_proxy(settings: &ScanSettings, possible_proxy: Option<IpNet>) {

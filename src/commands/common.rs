@@ -68,19 +68,14 @@ pub(super) fn apps(names: &[String], rules: &RuleSet) -> Result<Vec<RuleId>, Com
 }
 
 /// How clients and secrets are hidden. Reads the key of `--anonymize`.
-pub(super) fn privacy(
-    anonymize: Option<&Anonymize>,
-    redact: bool,
-) -> Result<Privacy, CommandError> {
+pub(super) fn privacy(anonymize: &Anonymize, redact: bool) -> Result<Privacy, CommandError> {
     let anonymizer = match anonymize {
-        None => None,
-        Some(Anonymize::Truncate) => Some(Anonymizer::Truncate),
-        Some(Anonymize::Key(path)) => {
-            Some(key_anonymizer(path).map_err(|what| CommandError::Key {
-                path: path.clone(),
-                what,
-            })?)
-        }
+        Anonymize::Off => None,
+        Anonymize::Truncate => Some(Anonymizer::Truncate),
+        Anonymize::Key(path) => Some(key_anonymizer(path).map_err(|what| CommandError::Key {
+            path: path.clone(),
+            what,
+        })?),
     };
     Ok(Privacy::new(anonymizer, redact))
 }
@@ -272,8 +267,8 @@ pub(super) fn read(
         keep_lines,
         range: settings.range,
     };
-    let sanitized = settings.progress && !settings.quiet;
-    let scan = Progress::watch(sanitized, sources, &progress, || {
+    let is_visible = settings.progress && !settings.quiet;
+    let scan = with_progress(is_visible, sources, &progress, || {
         pool.install(|| scan::scan(sources, job, &options))
     });
     match stop.exit() {
@@ -350,38 +345,33 @@ pub(super) fn report_no_logs(inputs: &[InputSummary], found: &FoundInputs) -> bo
     true
 }
 
-/// Shows the progress of reading.
-pub(super) struct Progress;
-
-impl Progress {
-    /// Does `work`, and if `shown` and standard error is a terminal, shows how many bytes of
-    /// `sources` are `done`.
-    pub(super) fn watch<T>(
-        is_visible: bool,
-        sources: &[InputSource],
-        done: &AtomicU64,
-        work: impl FnOnce() -> T,
-    ) -> T {
-        if !is_visible || !io::stderr().is_terminal() {
-            return work();
-        }
-        thread::scope(|scope| {
-            let (finished, waiting) = mpsc::channel::<()>();
-            // Without a thread nothing is shown.
-            let _ = thread::Builder::new().spawn_scoped(scope, move || {
-                if waiting.recv_timeout(SHOW_AFTER) == Err(RecvTimeoutError::Timeout) {
-                    let bar = bar(total(sources));
-                    while waiting.recv_timeout(REDRAW_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                        bar.set_position(done.load(Ordering::Relaxed));
-                    }
-                    bar.finish_and_clear();
-                }
-            });
-            let result = work();
-            drop(finished);
-            result
-        })
+/// Does `work`, and if `is_visible` and standard error is a terminal, shows how many bytes of
+/// `sources` are `done`.
+fn with_progress<T>(
+    is_visible: bool,
+    sources: &[InputSource],
+    done: &AtomicU64,
+    work: impl FnOnce() -> T,
+) -> T {
+    if !is_visible || !io::stderr().is_terminal() {
+        return work();
     }
+    thread::scope(|scope| {
+        let (finished, waiting) = mpsc::channel::<()>();
+        // Without a thread nothing is shown.
+        let _ = thread::Builder::new().spawn_scoped(scope, move || {
+            if waiting.recv_timeout(SHOW_AFTER) == Err(RecvTimeoutError::Timeout) {
+                let bar = bar(total(sources));
+                while waiting.recv_timeout(REDRAW_INTERVAL) == Err(RecvTimeoutError::Timeout) {
+                    bar.set_position(done.load(Ordering::Relaxed));
+                }
+                bar.finish_and_clear();
+            }
+        });
+        let result = work();
+        drop(finished);
+        result
+    })
 }
 
 /// The size of all files; `None` if one of them is a pipe.
@@ -436,7 +426,7 @@ impl RuleContext {
         Self::new(settings, rules?, formats)
     }
 
-    fn new(
+    pub(super) fn new(
         settings: &ScanSettings,
         rules: RuleSet,
         formats: Result<Formats, UnknownFormat>,
@@ -447,6 +437,8 @@ impl RuleContext {
             allow: AllowList::load(&settings.allow)?,
             max_line: settings.max_line,
             windows: true,
+            since: settings.since,
+            until: settings.until,
             ..ScanOptions::default()
         };
         Ok(Self {
@@ -455,6 +447,14 @@ impl RuleContext {
             formats: formats?,
             apps,
         })
+    }
+
+    /// Prints the warnings of rules, and of allow lists that are too narrow.
+    pub(super) fn print_warnings(&self, settings: &ScanSettings) {
+        if !settings.quiet {
+            message::warnings(self.rules.warnings());
+        }
+        warn_narrow_allow(settings, &self.scan_options.allow);
     }
 
     /// What a scan needs.
@@ -487,11 +487,7 @@ impl RuleContext {
 
     /// The hits to report.
     pub(super) fn filter<'a>(&'a self, settings: &'a ScanSettings) -> ReportFilter<'a> {
-        ReportFilter {
-            min_severity: settings.min_severity,
-            outcomes: &settings.outcomes,
-            apps: &self.apps,
-        }
+        settings.report_filter(&self.apps)
     }
 
     /// A hash of the IDs, classes and severities of the rules.

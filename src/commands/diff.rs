@@ -4,8 +4,7 @@ use std::path::Path;
 
 use super::common::{apps, pool};
 use super::merge::{merged, output_sink, report_files};
-use super::stdout::TerminalInfo;
-use super::{DiffSettings, Exit, ReportFilterSettings, message};
+use super::{Exit, ScanSettings, message, stdout};
 use crate::commands::error::CommandError;
 use crate::render::{RenderOptions, render_diff};
 use crate::report::build::{LogAnalysis, RowSelection, build};
@@ -14,43 +13,32 @@ use crate::rules::{RuleSet, load};
 
 /// Prints the differences between the reports.
 #[must_use]
-pub(crate) fn run(settings: &DiffSettings) -> Exit {
+pub(crate) fn run(settings: &ScanSettings, old: &Path, new: &Path) -> Exit {
     pool(None)
-        .and_then(|pool| pool.install(|| run_diff(settings)))
+        .and_then(|pool| pool.install(|| run_diff(settings, old, new)))
         .unwrap_or_else(|error| error.report())
 }
 
-fn run_diff(settings: &DiffSettings) -> Result<Exit, CommandError> {
-    let filter = &settings.filter;
-    let loaded_rules = load(&filter.rules)?;
-    let both = [settings.old.clone(), settings.new.clone()];
-    let mut sink = output_sink(filter.output.as_deref(), &report_files(&both, true))?;
-    if !filter.quiet {
+fn run_diff(settings: &ScanSettings, old: &Path, new: &Path) -> Result<Exit, CommandError> {
+    let loaded_rules = load(&settings.rules)?;
+    let both = [old.to_owned(), new.to_owned()];
+    let mut sink = output_sink(settings.output.as_deref(), &report_files(&both, true))?;
+    if !settings.quiet {
         message::warnings(loaded_rules.warnings());
     }
     let (old, new) = (
-        side(&settings.old, &loaded_rules, filter)?,
-        side(&settings.new, &loaded_rules, filter)?,
+        side(old, &loaded_rules, settings)?,
+        side(new, &loaded_rules, settings)?,
     );
     let (rows, notes) = (diff(&old, &new), notes(&old, &new));
-    if !filter.quiet {
+    if !settings.quiet {
         for note in &notes {
             message::notice(note);
         }
     }
-    let TerminalInfo {
-        width,
-        height,
-        color,
-    } = TerminalInfo::detect(filter.color, filter.output.is_some());
     let view = RenderOptions {
-        format: filter.format,
-        top: filter.top,
         full: true,
-        width,
-        height,
-        color,
-        ..RenderOptions::default()
+        ..stdout::report_options(settings)
     };
     render_diff(&rows, &notes, &view, &mut sink).map_err(|error| sink.explain(error))?;
     sink.commit()?;
@@ -61,16 +49,16 @@ fn run_diff(settings: &DiffSettings) -> Result<Exit, CommandError> {
 fn side(
     path: &Path,
     loaded_rules: &RuleSet,
-    filter: &ReportFilterSettings,
+    settings: &ScanSettings,
 ) -> Result<ReportIndex, CommandError> {
     let merged = merged(
         &report_files(&[path.to_owned()], true),
         loaded_rules,
-        filter,
+        settings,
     )?;
     let rules = merged.rules.as_ref().unwrap_or(loaded_rules);
-    let apps = apps(&filter.apps, rules)?;
-    let report_input = merged.report_input(rules, filter.report_filter(&apps));
+    let apps = apps(&settings.apps, rules)?;
+    let report_input = merged.report_input(rules, settings.report_filter(&apps));
     let analysis = LogAnalysis::new(&report_input);
     let rows = RowSelection {
         clients: true,

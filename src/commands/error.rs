@@ -24,6 +24,10 @@ use crate::tui::ScreenError;
 /// Why a command stops early.
 #[derive(Debug, Error)]
 pub(super) enum CommandError {
+    #[error("{0}")]
+    Usage(String),
+    #[error("printed before")]
+    Printed(Exit),
     #[error(transparent)]
     Rules(#[from] RuleError),
     #[error("--log-format: {0}")]
@@ -118,7 +122,10 @@ pub(super) enum CommandError {
 impl CommandError {
     /// Prints the error, unless standard output was closed. Returns the exit code.
     pub(super) fn report(&self) -> Exit {
-        if !matches!(self, Self::Sink(SinkError::BrokenPipe { .. })) {
+        if !matches!(
+            self,
+            Self::Printed(_) | Self::Sink(SinkError::BrokenPipe { .. })
+        ) {
             message::error(&message::sanitized_lines(&self.to_string()));
         }
         self.exit()
@@ -126,7 +133,8 @@ impl CommandError {
 
     fn exit(&self) -> Exit {
         match self {
-            Self::Rules(_)
+            Self::Usage(_)
+            | Self::Rules(_)
             | Self::Format(_)
             | Self::NoMatch(_)
             | Self::NoApp { .. }
@@ -164,7 +172,7 @@ impl CommandError {
             | Self::Earlier { .. }
             | Self::Sum { .. }
             | Self::WriteReport(_) => Exit::Output,
-            Self::Stopped(exit) | Self::ReportStopped(exit) => *exit,
+            Self::Printed(exit) | Self::Stopped(exit) | Self::ReportStopped(exit) => *exit,
         }
     }
 }

@@ -12,16 +12,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-use super::common::{print_problems, report_no_logs};
-use super::message::sanitized;
+use clap::builder::NonEmptyStringValueParser;
+use clap::{Args, ValueHint};
+
+use super::common::{RuleContext, print_problems, report_no_logs};
+use super::message::{sanitized, sanitized_path};
 use super::rules::find_rule;
-use super::stdout::TerminalInfo;
-use super::{Exit, message, stdout};
+use super::{Exit, ScanSettings, message, stdout};
 use crate::commands::error::CommandError;
+use crate::engine::ParsedRequest;
 use crate::engine::explain::{Explainer, Explanation, InputRequest, SuppressedBy};
-use crate::engine::{ParsedRequest, ScanOptions};
 use crate::formats::reader::{LineContext, LineKind, LogReader};
-use crate::formats::{FormatChoice, Formats, Frame, LogFormat, W3cHeader, is_directive, recognize};
+use crate::formats::{Formats, Frame, LogFormat, W3cHeader, is_directive, recognize};
 use crate::input::Mmap;
 use crate::input::find::{FoundInputs, InputOrigin, find};
 use crate::input::lines::{InputLine, LinesSummary, for_each_line};
@@ -31,41 +33,33 @@ use crate::log::finding::{RuleId, Severity};
 use crate::log::log_entry::LogEntry;
 use crate::log::time::LogTime;
 use crate::render::explain::{ExplainedRequest, ReadAs, ViewCache, write};
-use crate::render::{Color, OutputFormat, RenderOptions};
+use crate::render::{OutputFormat, RenderOptions};
 use crate::report::path_answer::{GradeRequest, GradeResult, GradedLog, is_graded};
-use crate::rules::{AllowList, RuleChoice, RuleSet, TextView as Seen, load};
+use crate::rules::{RuleSet, TextView as Seen, load};
 use crate::scan::log::ScannedLog;
-use crate::scan::{self, BatchOptions, ScanJob, ScanResult};
+use crate::scan::{self, BatchOptions, ScanResult};
 
-/// The settings of `explain`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ExplainSettings {
-    /// A line, a request, `FILE:LINE`, or `-`.
-    pub line: OsString,
-    /// Explains only this rule; all rules if `None`.
-    pub rule: Option<String>,
-    /// The log for grading answers; `None` for the file that the line is from.
-    pub log: Option<PathBuf>,
-    /// The formats of lines.
-    pub formats: FormatChoice,
-    /// Which rules to use.
-    pub rules: RuleChoice,
-    /// The severity from which a scan reports.
-    pub min_severity: Severity,
-    /// Apps that run on every site.
-    pub apps: Vec<String>,
-    /// Allow lists.
-    pub allow: Vec<PathBuf>,
-    /// The length of the IPv6 prefix that counts as one client; `None` for single addresses.
-    pub prefix: Option<Ipv6Prefix>,
-    /// The longest line that a scan reads, in bytes.
-    pub max_line: usize,
-    /// JSON, or text.
-    pub format: OutputFormat,
-    /// When to use colours.
-    pub color: Color,
-    /// No notices on standard error.
-    pub quiet: bool,
+/// The arguments of `explain`.
+#[derive(Debug, Clone, Args)]
+#[expect(
+    clippy::doc_markdown,
+    reason = "comments on arguments are the help, and a terminal shows backticks as they are"
+)]
+pub(crate) struct ExplainOptions {
+    /// A log line in quotes, FILE:LINE, or - for standard input
+    ///
+    /// A request line (GET /x), a path or a URL is taken as a request. The file of FILE:LINE may be
+    /// compressed.
+    #[arg(value_name = "LINE", value_hint = ValueHint::AnyPath)]
+    line: OsString,
+    /// Grade the answer by this log, which is scanned whole
+    ///
+    /// FILE:LINE is graded by its own file by default. The log may be compressed.
+    #[arg(long = "in", value_name = "LOG", value_hint = ValueHint::FilePath, help_heading = "Input")]
+    log: Option<PathBuf>,
+    /// Explain this rule alone: everything it requires, met or not
+    #[arg(long, value_name = "ID", help_heading = "Rules", value_parser = NonEmptyStringValueParser::new())]
+    rule: Option<String>,
 }
 
 /// Where the lines come from.
@@ -78,91 +72,64 @@ enum LineSource {
 
 /// Explains the lines and prints the explanations.
 #[must_use]
-pub(crate) fn run(settings: &ExplainSettings) -> Exit {
-    let rules = match load(&settings.rules) {
-        Ok(rules) => rules,
-        Err(error) => return message::usage_error(&error.to_string()),
-    };
+pub(crate) fn run(settings: &ScanSettings, options: &ExplainOptions) -> Exit {
+    explain(settings, options).unwrap_or_else(|error| error.report())
+}
+
+fn explain(settings: &ScanSettings, options: &ExplainOptions) -> Result<Exit, CommandError> {
+    let rules = load(&settings.rules)?;
     if !settings.quiet {
         message::warnings(rules.warnings());
     }
-    let only = match settings
+    let only = options
         .rule
         .as_deref()
         .map(|id| find_rule(&rules, id))
-        .transpose()
-    {
-        Ok(only) => only,
-        Err(exit) => return exit,
-    };
-    let apps = match super::common::apps(&settings.apps, &rules) {
-        Ok(apps) => apps,
-        Err(error) => return error.report(),
-    };
-    let source = match line_source(settings) {
-        Ok(source) => source,
-        Err(exit) => return exit,
-    };
-    let formats = match Formats::new(&settings.formats) {
-        Ok(formats) => formats,
-        Err(error) => return message::usage_error(&error.to_string()),
-    };
-    let scan_options = match scan_options(settings) {
-        Ok(scan_options) => scan_options,
-        Err(error) => return error.report(),
-    };
-    let scan = OnceCell::new();
-    let context = GradingContext {
-        settings,
-        rules: &rules,
-        formats: &formats,
-        apps: &apps,
-        scan_options: &scan_options,
-        scan: &scan,
-    };
+        .transpose()?;
+    let mut rule_context = RuleContext::new(settings, rules, Formats::new(&settings.formats))?;
+    rule_context.scan_options.windows = false;
+    let RuleContext {
+        rules,
+        scan_options,
+        formats,
+        apps,
+    } = &rule_context;
+    let source = line_source(settings, options)?;
     let file = if let LineSource::Line(path, _) = &source {
         Some(path.as_path())
     } else {
         None
     };
-    let log = match GradingLog::new(context, file) {
-        Ok(log) => log,
-        Err(exit) => return exit,
+    let scan = OnceCell::new();
+    let log = GradingLog {
+        found: grading_log(options.log.as_ref(), file)?,
+        rule_context: &rule_context,
+        prefix: settings.client.prefix,
+        scan: &scan,
+        graded: None,
+        has_problem: false,
     };
     let scanned = match file {
-        Some(file) => ScannedLog::of_file(file, InputOrigin::Name, &formats, &scan_options),
-        None => ScannedLog::new(
-            Path::new(""),
-            InputOrigin::Name,
-            b"",
-            &formats,
-            &scan_options,
-        ),
+        Some(file) => ScannedLog::of_file(file, InputOrigin::Name, formats, scan_options),
+        None => ScannedLog::new(Path::new(""), InputOrigin::Name, b"", formats, scan_options),
     };
-    let context = scanned.context(&formats, &scan_options, W3cHeader::None);
-    let screen = TerminalInfo::detect(settings.color, false);
-    let view = RenderOptions {
-        format: settings.format,
-        width: screen.width,
-        color: screen.color,
-        ..RenderOptions::default()
-    };
-    let explainer = Explainer::new(&rules, settings.min_severity, &apps);
     let out = match stdout::open() {
         Ok(out) => out,
-        Err(error) => return stdout::failed(&error),
-    };
-    let reader = LogLineReader {
-        context,
-        log_reader: LogReader::default(),
+        Err(error) => return Ok(stdout::failed(&error)),
     };
     let mut line_explainer = LineExplainer {
         settings,
-        rules: &rules,
-        explainer,
+        rules,
+        explainer: Explainer::new(rules, settings.min_severity, apps),
         only,
-        view,
-        reader,
+        view: RenderOptions {
+            format: settings.format,
+            ..stdout::terminal(settings.color, false)
+        },
+        reader: LogLineReader {
+            context: scanned.context(formats, scan_options, W3cHeader::None),
+            log_reader: LogReader::default(),
+        },
         log,
         out,
         explained: 0,
@@ -179,19 +146,23 @@ pub(crate) fn run(settings: &ExplainSettings) -> Exit {
         exit
     };
     let flushed = line_explainer.out.flush();
-    match line_explainer.error.map_or(flushed, Err) {
+    Ok(match line_explainer.error.map_or(flushed, Err) {
         Ok(()) => exit,
         Err(error) => stdout::failed(&error),
-    }
+    })
 }
 
 /// What the argument refers to. `FILE:LINE` needs an existing file.
-fn line_source(settings: &ExplainSettings) -> Result<LineSource, Exit> {
-    let text = settings.line.as_bytes();
+fn line_source(
+    settings: &ScanSettings,
+    options: &ExplainOptions,
+) -> Result<LineSource, CommandError> {
+    let text = options.line.as_bytes();
     if text == b"-" {
-        if settings.log.as_deref() == Some(Path::new("-")) {
-            return Err(message::usage_error(
-                "the lines and the log of --in cannot both be standard input; name a file",
+        if options.log.as_deref() == Some(Path::new("-")) {
+            return Err(CommandError::Usage(
+                "the lines and the log of --in cannot both be standard input; name a file"
+                    .to_owned(),
             ));
         }
         return Ok(LineSource::Stdin);
@@ -200,26 +171,26 @@ fn line_source(settings: &ExplainSettings) -> Result<LineSource, Exit> {
     if let Some((path, number)) = file_and_number(text) {
         match number.parse() {
             Ok(0) if is_file(path) => {
-                return Err(message::usage_error(
-                    "lines are numbered from 1: type 1 or more after the colon",
+                return Err(CommandError::Usage(
+                    "lines are numbered from 1: type 1 or more after the colon".to_owned(),
                 ));
             }
             Ok(number) if is_file(path) => return Ok(LineSource::Line(path.to_owned(), number)),
             _ if !settings.quiet => {
                 message::notice(&format!(
                     "no file is called '{}'; the argument is read as text",
-                    sanitized(&path.to_string_lossy())
+                    sanitized_path(path)
                 ));
             }
             _ => {}
         }
-    } else if is_file(Path::new(&settings.line)) {
-        let name = sanitized(&settings.line.to_string_lossy());
+    } else if is_file(Path::new(&options.line)) {
+        let name = sanitized(&options.line.to_string_lossy());
         let message = format!(
             "'{name}' is a file: type '{name}:1' for its first line, or '- < {name}' for all"
         );
         if !text.starts_with(b"/") {
-            return Err(message::usage_error(&message));
+            return Err(CommandError::Usage(message));
         }
         if !settings.quiet {
             message::notice(&format!("read as the path of a request, but {message}"));
@@ -305,7 +276,7 @@ fn matching_request(explainer: &Explainer<'_>, text: &[u8]) -> Vec<u8> {
 
 /// Explains lines, one at a time.
 struct LineExplainer<'a, W> {
-    settings: &'a ExplainSettings,
+    settings: &'a ScanSettings,
     rules: &'a RuleSet,
     explainer: Explainer<'a>,
     only: Option<RuleId>,
@@ -511,7 +482,7 @@ fn grade_answer(
         record,
         path,
         rules: &matched_rules,
-        prefix: log.prefix(),
+        prefix: log.prefix,
     }))
 }
 
@@ -544,7 +515,7 @@ fn exit_code(
     end: Result<LinesSummary, String>,
     then: impl FnOnce(&LinesSummary) -> Exit,
 ) -> Exit {
-    let name = sanitized(&path.to_string_lossy());
+    let name = sanitized_path(path);
     match end {
         Ok(LinesSummary { damage: None, .. }) => end.as_ref().map_or(Exit::Damaged, then),
         Ok(LinesSummary {
@@ -557,70 +528,58 @@ fn exit_code(
     }
 }
 
-/// What a scan of the log needs.
-#[derive(Debug)]
-struct GradingContext<'a> {
-    settings: &'a ExplainSettings,
-    rules: &'a RuleSet,
-    formats: &'a Formats,
-    apps: &'a [RuleId],
-    /// Options of the scan.
-    scan_options: &'a ScanOptions,
-    /// The result of the scan.
-    scan: &'a OnceCell<ScanResult>,
-}
-
 /// The log, scanned on demand.
 #[derive(Debug)]
 struct GradingLog<'a> {
-    context: GradingContext<'a>,
     found: Option<FoundInputs>,
+    rule_context: &'a RuleContext,
+    prefix: Option<Ipv6Prefix>,
+    /// The result of the scan.
+    scan: &'a OnceCell<ScanResult>,
     graded: Option<GradedLog<'a>>,
     /// The log could not be read completely.
     has_problem: bool,
 }
 
-/// The options of a scan for `explain`: the whole log, except for allowed requests.
-fn scan_options(settings: &ExplainSettings) -> Result<ScanOptions, CommandError> {
-    Ok(ScanOptions {
-        format: settings.formats.as_clf(),
-        allow: AllowList::load(&settings.allow)?,
-        max_line: settings.max_line,
-        ..ScanOptions::default()
-    })
-}
-
-impl<'a> GradingLog<'a> {
-    /// The log that was given, or else the file that the line is from, if it can be read twice.
-    fn new(context: GradingContext<'a>, file: Option<&Path>) -> Result<Self, Exit> {
-        let found = match (&context.settings.log, file) {
-            (Some(path), _) => Some(find_log(path)?),
-            (None, Some(file)) if file.metadata().is_ok_and(|metadata| metadata.is_file()) => {
-                Some(find(&[file.to_owned()]))
-            }
-            (None, _) => None,
-        };
-        Ok(Self {
-            context,
-            found,
-            graded: None,
-            has_problem: false,
-        })
-    }
-
-    /// The length of the IPv6 prefix that counts as one client.
-    fn prefix(&self) -> Option<Ipv6Prefix> {
-        self.context.settings.prefix
-    }
-
+impl GradingLog<'_> {
     /// Grades the answer to a request.
     fn grade(&mut self, request: &GradeRequest<'_>) -> GradeResult {
         let Some(found) = &self.found else {
             return GradeResult::NeedsLog;
         };
         if self.graded.is_none() {
-            let (log, has_problem) = scan_log(&self.context, found);
-            (self.graded, self.has_problem) = (Some(log), has_problem);
+            let RuleContext {
+                rules,
+                scan_options,
+                apps,
+                ..
+            } = self.rule_context;
+            let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+            let options = BatchOptions {
+                mmap: Mmap::default(),
+                stop: &stop,
+                progress: &progress,
+                keep_lines: false,
+                range: None,
+            };
+            let job = self.rule_context.job(self.prefix);
+            let scan = self
+                .scan
+                .get_or_init(|| scan::scan(&found.sources, &job, &options));
+            let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
+            self.has_problem = print_problems(&inputs) | report_no_logs(&inputs, found);
+            self.graded = Some(GradedLog::new(ReportInput {
+                rules,
+                tally: &scan.tally,
+                sources: &scan.sources,
+                inputs: &[],
+                without_time: scan.without_time,
+                filter: ReportFilter {
+                    apps,
+                    ..ReportFilter::default()
+                },
+                allow: &scan_options.allow,
+            }));
         }
         self.graded
             .as_ref()
@@ -628,8 +587,22 @@ impl<'a> GradingLog<'a> {
     }
 }
 
+/// The log that was given, or else the file that the line is from, if it can be read twice.
+fn grading_log(
+    given: Option<&PathBuf>,
+    file: Option<&Path>,
+) -> Result<Option<FoundInputs>, CommandError> {
+    match (given, file) {
+        (Some(path), _) => find_log(path).map(Some),
+        (None, Some(file)) if file.metadata().is_ok_and(|metadata| metadata.is_file()) => {
+            Ok(Some(find(&[file.to_owned()])))
+        }
+        (None, _) => Ok(None),
+    }
+}
+
 /// Finds the log at this path.
-fn find_log(path: &PathBuf) -> Result<FoundInputs, Exit> {
+fn find_log(path: &PathBuf) -> Result<FoundInputs, CommandError> {
     let found = find(std::slice::from_ref(path));
     if !found.problems.is_empty() {
         for problem in &found.problems {
@@ -639,52 +612,16 @@ fn find_log(path: &PathBuf) -> Result<FoundInputs, Exit> {
                 problem.what
             )));
         }
-        return Err(Exit::Damaged);
+        return Err(CommandError::Printed(Exit::Damaged));
     }
     if let Some(pattern) = found.no_match.first() {
-        return Err(CommandError::NoMatch(pattern.clone()).report());
+        return Err(CommandError::NoMatch(pattern.clone()));
     }
     if found.sources.len() != 1 || path.is_dir() {
-        return Err(message::usage_error(&format!(
+        return Err(CommandError::Usage(format!(
             "--in: '{}' is not one file; name the log that contains the line",
             path.display()
         )));
     }
     Ok(found)
-}
-
-/// Scans the log and prints its problems. Returns whether there were any.
-fn scan_log<'a>(context: &GradingContext<'a>, found: &FoundInputs) -> (GradedLog<'a>, bool) {
-    let job = ScanJob {
-        rules: context.rules,
-        scan_options: context.scan_options,
-        formats: context.formats,
-        prefix: context.settings.prefix,
-    };
-    let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
-    let options = BatchOptions {
-        mmap: Mmap::default(),
-        stop: &stop,
-        progress: &progress,
-        keep_lines: false,
-        range: None,
-    };
-    let scan = context
-        .scan
-        .get_or_init(|| scan::scan(&found.sources, &job, &options));
-    let inputs: Vec<_> = scan.inputs.iter().flatten().cloned().collect();
-    let has_problem = print_problems(&inputs) | report_no_logs(&inputs, found);
-    let report_input = ReportInput {
-        rules: context.rules,
-        tally: &scan.tally,
-        sources: &scan.sources,
-        inputs: &[],
-        without_time: scan.without_time,
-        filter: ReportFilter {
-            apps: context.apps,
-            ..ReportFilter::default()
-        },
-        allow: &context.scan_options.allow,
-    };
-    (GradedLog::new(report_input), has_problem)
 }

@@ -6,48 +6,29 @@
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::message::sanitized;
-use super::stdout::{self, TerminalInfo};
-use super::{Exit, message};
+use super::{Exit, ScanSettings, message, stdout};
 use crate::engine::ScanOptions;
+use crate::formats::Formats;
 use crate::formats::detect::Detector;
-use crate::formats::{FormatChoice, Formats};
 use crate::input::find::InputOrigin;
 use crate::input::lines::{InputLine, for_each_line};
+use crate::render::RenderOptions;
 use crate::render::formats::{SampledLog, write_known, write_sampled};
-use crate::render::{Color, OutputFormat, RenderOptions};
 use crate::scan::log::{HEAD_BYTES, ScannedLog};
-
-/// The settings of `formats`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FormatsSettings {
-    /// The logs; without any, the known formats are listed.
-    pub paths: Vec<PathBuf>,
-    /// The formats.
-    pub formats: FormatChoice,
-    /// The longest line that a scan reads, in bytes.
-    pub max_line: usize,
-    /// JSON, or text.
-    pub format: OutputFormat,
-    /// When to use colours.
-    pub color: Color,
-}
 
 /// Prints the known formats, or the formats of the logs.
 #[must_use]
-pub(crate) fn run(settings: &FormatsSettings) -> Exit {
+pub(crate) fn run(settings: &ScanSettings) -> Exit {
     let formats = match Formats::new(&settings.formats) {
         Ok(formats) => formats,
         Err(error) => return message::usage_error(&sanitized(&error.to_string())),
     };
-    let screen = TerminalInfo::detect(settings.color, false);
     let view = RenderOptions {
         format: settings.format,
-        width: screen.width,
-        color: screen.color,
-        ..RenderOptions::default()
+        ..stdout::terminal(settings.color, false)
     };
     let mut out = match stdout::open() {
         Ok(out) => out,
@@ -77,7 +58,7 @@ pub(crate) fn run(settings: &FormatsSettings) -> Exit {
     }
 }
 
-fn sample(path: &Path, settings: &FormatsSettings, formats: &Formats) -> SampledLog {
+fn sample(path: &Path, settings: &ScanSettings, formats: &Formats) -> SampledLog {
     let mut lines = Vec::new();
     let end = for_each_line(path, settings.max_line, |_, line| {
         if let InputLine::Text(text) = line {

@@ -7,10 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::common::{
     RuleContext, inputs, output, pool, print_notices, print_problems, read, report_no_logs,
-    warn_narrow_allow,
 };
-use super::stdout::TerminalInfo;
-use super::{Exit, LearnSettings, message};
+use super::{Exit, LearnSettings, stdout};
 use crate::commands::error::CommandError;
 use crate::judge::report_input::ReportFilter;
 use crate::log::finding::Severity;
@@ -31,12 +29,7 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     let pool = pool(scan_settings.threads)?;
     let mut rule_context = RuleContext::load_in(&pool, scan_settings)?;
     let scan_options = &mut rule_context.scan_options;
-    (
-        scan_options.since,
-        scan_options.until,
-        scan_options.unmatched,
-        scan_options.windows,
-    ) = (scan_settings.since, scan_settings.until, true, false);
+    (scan_options.unmatched, scan_options.windows) = (true, false);
     let found = inputs(scan_settings)?;
     let sink = output(scan_settings.output.as_deref(), "--output", &found.sources)?;
     let rule_sink = settings
@@ -51,10 +44,7 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     {
         return Err(CommandError::OutputIsRules(path.to_owned()));
     }
-    if !scan_settings.quiet {
-        message::warnings(rule_context.rules.warnings());
-    }
-    warn_narrow_allow(scan_settings, &rule_context.scan_options.allow);
+    rule_context.print_warnings(scan_settings);
     let mut scan = read(
         scan_settings,
         &rule_context.job(scan_settings.client.prefix),
@@ -104,19 +94,9 @@ fn write(
     rule_sink: Option<Sink>,
 ) -> Result<(), CommandError> {
     let scan = &settings.scan;
-    let TerminalInfo {
-        width,
-        height,
-        color,
-    } = TerminalInfo::detect(scan.color, scan.output.is_some());
     let view = RenderOptions {
-        format: scan.format,
-        top: scan.top,
         full: true,
-        width,
-        height,
-        color,
-        ..RenderOptions::default()
+        ..stdout::report_options(scan)
     };
     render_proposals(proposals, &view, &mut sink).map_err(|error| sink.explain(error))?;
     let rule_sink = rule_sink

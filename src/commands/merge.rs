@@ -12,11 +12,9 @@ use std::{fs, io};
 use rayon::prelude::*;
 
 use super::common::{apps, check_binary, pool, print_problems, privacy};
-use super::scan::now;
-use super::settings::ReportFilterSettings;
-use super::stdout::TerminalInfo;
-use super::{Exit, MergeSettings, message};
+use super::{Exit, ScanSettings, message, stdout};
 use crate::commands::error::CommandError;
+use crate::os::system::unix_now;
 use crate::render::sink::Sink;
 use crate::render::{OutputFormat, RenderOptions, render};
 use crate::report::build::{LogAnalysis, build};
@@ -28,43 +26,32 @@ use crate::rules::{Rule, RuleChoice, RuleSet, load};
 
 /// Merges the reports and prints the result.
 #[must_use]
-pub(crate) fn run(settings: &MergeSettings) -> Exit {
+pub(crate) fn run(settings: &ScanSettings) -> Exit {
     pool(None)
         .and_then(|pool| pool.install(|| merge(settings)))
         .unwrap_or_else(|error| error.report())
 }
 
-fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
-    let filter = &settings.filter;
-    let privacy = privacy(filter.anonymize.as_ref(), true)?;
-    let geoip = privacy.open_geoip(&settings.geoip)?;
-    let known = load(&filter.rules)?;
-    let files = report_files(&settings.reports, filter.quiet);
-    let mut sink = output_sink(filter.output.as_deref(), &files)?;
-    check_binary(filter.format, &sink)?;
-    if !filter.quiet {
+fn merge(settings: &ScanSettings) -> Result<Exit, CommandError> {
+    let privacy = privacy(&settings.client.anonymize, true)?;
+    let geoip = privacy.open_geoip(&settings.client.geoip)?;
+    let known = load(&settings.rules)?;
+    let files = report_files(&settings.paths, settings.quiet);
+    let mut sink = output_sink(settings.output.as_deref(), &files)?;
+    check_binary(settings.format, &sink)?;
+    if !settings.quiet {
         message::warnings(known.warnings());
     }
-    let merged = merged(&files, &known, filter)?;
+    let merged = merged(&files, &known, settings)?;
     let rules = merged.rules.as_ref().unwrap_or(&known);
-    let apps = apps(&filter.apps, rules)?;
-    let report_input = merged.report_input(rules, filter.report_filter(&apps));
+    let apps = apps(&settings.apps, rules)?;
+    let report_input = merged.report_input(rules, settings.report_filter(&apps));
     let analysis = LogAnalysis::new(&report_input);
-    let TerminalInfo {
-        width,
-        height,
-        color,
-    } = TerminalInfo::detect(filter.color, filter.output.is_some());
     let view = RenderOptions {
-        format: filter.format,
         by: settings.by,
-        top: filter.top,
         full: settings.full,
-        width,
-        height,
-        color,
-        is_live: false,
-        made_at: now(),
+        made_at: Some(unix_now().cast_signed()),
+        ..stdout::report_options(settings)
     };
     let mut report = build(
         &report_input,
@@ -77,7 +64,7 @@ fn merge(settings: &MergeSettings) -> Result<Exit, CommandError> {
         merged.period.clone(),
         merged.prefix,
     );
-    if let Some(bound) = report.approximate.as_ref().filter(|_| !filter.quiet) {
+    if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
         message::notice(&notes::accuracy_note(bound));
     }
     let problems = print_problems(&report.inputs);
@@ -115,7 +102,7 @@ pub(super) fn report_files(paths: &[PathBuf], quiet: bool) -> Vec<PathBuf> {
             if !quiet {
                 message::notice(&format!(
                     "{}: given twice, and read once",
-                    message::sanitized(&file.to_string_lossy())
+                    message::sanitized_path(&file)
                 ));
             }
             continue;
@@ -149,7 +136,7 @@ pub(super) fn output_sink(path: Option<&Path>, files: &[PathBuf]) -> Result<Sink
 pub(super) fn merged(
     files: &[PathBuf],
     rules: &RuleSet,
-    settings: &ReportFilterSettings,
+    settings: &ScanSettings,
 ) -> Result<MergedReport, CommandError> {
     let parts = read_all(files, rules)?;
     let parts = if settings.format == OutputFormat::Partial {

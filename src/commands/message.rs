@@ -4,6 +4,7 @@
 //! nowhere to report them.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use super::Exit;
 use crate::text::redact::sanitize;
@@ -55,6 +56,12 @@ fn write(kind: &str, text: &str) {
 #[must_use]
 pub(crate) fn sanitized(text: &str) -> String {
     sanitize::escape(text.as_bytes()).into_owned()
+}
+
+/// A path, escaped.
+#[must_use]
+pub(crate) fn sanitized_path(path: &Path) -> String {
+    sanitized(&path.to_string_lossy())
 }
 
 /// [`sanitized`] line by line: line breaks are kept.

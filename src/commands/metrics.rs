@@ -7,11 +7,12 @@
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use super::error::CommandError;
 use super::{FollowSettings, StateSettings};
 use crate::input::tail::Tail;
+use crate::os::system::unix_now;
 use crate::render::prometheus::{RunMetrics, of_run};
 use crate::render::sink::{Sink, SinkError};
 use crate::report::class_hits::MetricCounters;
@@ -77,7 +78,7 @@ impl MetricsFile {
             counters,
             lag,
             files,
-            now: now(),
+            now: unix_now(),
             duration,
         };
         let mut sink = Sink::public_file(&self.path).map_err(with_advice)?;
@@ -105,13 +106,6 @@ fn with_advice(error: SinkError) -> SinkError {
     }
 }
 
-/// Seconds since 1970.
-pub(super) fn now() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs())
-}
-
 /// How often the file is replaced while nothing is counted, for its times.
 const IDLE_INTERVAL: Duration = Duration::from_secs(15);
 
@@ -136,7 +130,7 @@ impl FollowMetrics {
         mut counters: MetricCounters,
     ) -> Result<Self, CommandError> {
         let file = MetricsFile::open(settings.metrics.as_deref(), "follow", &settings.state)?;
-        counters.start(now());
+        counters.start(unix_now());
         Ok(Self {
             file,
             counters,

@@ -26,7 +26,6 @@ pub(crate) mod verify;
 
 pub(crate) use self::error::Exit;
 pub(crate) use settings::{
-    Anonymize, BlockListSettings, BlockSettings, BlockTarget, ClientSettings, DiffSettings,
-    FollowSettings, LearnSettings, MergeSettings, ReportFilterSettings, ReportSettings, ReportTask,
-    ScanSettings, StateSettings, VerifySettings,
+    Anonymize, BlockSettings, ClientSettings, FollowSettings, LearnSettings, ReportSettings,
+    ReportTask, ScanSettings, StateSettings, VerifySettings,
 };

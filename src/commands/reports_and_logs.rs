@@ -7,6 +7,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
+use rayon::ThreadPool;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::pread;
@@ -14,26 +15,30 @@ use rustix::pipe::{SpliceFlags, pipe, tee};
 
 use super::ScanSettings;
 use super::common::{
-    RuleContext, apps, output, print_notices, print_problems, read, report_no_logs,
+    RuleContext, apps, inputs, output, pool, print_notices, print_problems, read, report_no_logs,
 };
 use super::error::CommandError;
 use super::merge::{self, REPORT, output_sink, report_files};
 use crate::input::find::FoundInputs;
-use crate::judge::report_input::{ReportFilter, ReportInput};
+use crate::judge::report_input::ReportInput;
 use crate::render::sink::Sink;
 use crate::report::build::{LogAnalysis, RowSelection, build};
 use crate::report::snapshot;
 use crate::scan::input_summary::InputSummary;
 use crate::scan::{ScanResult, drop_skipped, input_summaries};
 
-/// The paths of the command line, by what they are.
-#[derive(Debug, Default)]
-pub(super) struct InputPaths {
+/// What the paths of the command line lead to.
+pub(super) struct ReportsAndLogs {
     pub(super) reports: Vec<PathBuf>,
-    pub(super) logs: Vec<PathBuf>,
+    /// The settings, in which only the paths of logs are left.
+    pub(super) settings: ScanSettings,
+    pub(super) pool: ThreadPool,
+    pub(super) rule_context: RuleContext,
+    logs: Option<FoundInputs>,
 }
 
-impl InputPaths {
+impl ReportsAndLogs {
+    /// Tells reports from logs, and loads the rules.
     pub(super) fn new(settings: &ScanSettings) -> Result<Self, CommandError> {
         let stdin = [PathBuf::from("-")];
         let is_stdin = settings.paths.is_empty() && settings.found.is_empty();
@@ -69,15 +74,124 @@ impl InputPaths {
             };
             of_its_kind.push(path.clone());
         }
+        let reports = report_files(&reports, settings.quiet);
+        let settings = ScanSettings {
+            paths: logs,
+            ..settings.clone()
+        };
+        let pool = pool(settings.threads)?;
+        let rule_context = RuleContext::load_in(&pool, &settings)?;
         Ok(Self {
-            reports: report_files(&reports, settings.quiet),
-            logs,
+            reports,
+            settings,
+            pool,
+            rule_context,
+            logs: None,
         })
     }
 
-    pub(super) fn has_logs(&self, settings: &ScanSettings) -> bool {
-        !self.logs.is_empty() || !settings.found.is_empty()
+    /// Finds the files of the logs, if there are any.
+    pub(super) fn find_logs(&mut self) -> Result<(), CommandError> {
+        if self.has_logs() {
+            self.logs = Some(inputs(&self.settings)?);
+        }
+        Ok(())
     }
+
+    pub(super) fn has_logs(&self) -> bool {
+        !self.settings.paths.is_empty() || !self.settings.found.is_empty()
+    }
+
+    /// Opens an output, which must be neither a report nor a log that is read.
+    pub(super) fn open_sink(&self, path: Option<&Path>) -> Result<Sink, CommandError> {
+        let Some(logs) = &self.logs else {
+            return output_sink(path, &self.reports);
+        };
+        if !self.reports.is_empty() {
+            drop(output_sink(path, &self.reports)?);
+        }
+        output(path, "--output", &logs.sources)
+    }
+
+    /// Reads and counts the logs, if there are any.
+    pub(super) fn scan_logs(&self) -> Result<Option<ScannedLogs>, CommandError> {
+        let Some(found) = &self.logs else {
+            return Ok(None);
+        };
+        let settings = &self.settings;
+        let mut scan = read(
+            settings,
+            &self.rule_context.job(settings.client.prefix),
+            &found.sources,
+            &self.pool,
+        )?;
+        let inputs = input_summaries(std::mem::take(&mut scan.inputs), found);
+        let mut read_inputs = inputs.clone();
+        drop_skipped(&mut read_inputs);
+        print_notices(settings, &read_inputs, &scan, found);
+        let has_problems = print_problems(&read_inputs);
+        // A damaged log gives the candidates of the lines that can be read.
+        let is_damaged = |input: &InputSummary| input.problem.is_some() && input.counts.parsed == 0;
+        let is_unusable = report_no_logs(&read_inputs, found)
+            || !read_inputs.is_empty() && read_inputs.iter().all(is_damaged);
+        Ok(Some(ScannedLogs {
+            scan,
+            inputs,
+            has_problems: has_problems || is_unusable,
+            is_unusable,
+        }))
+    }
+
+    /// Calls `use_it` with the reports and the logs as one, unless there is neither. Returns also
+    /// whether an input had a problem.
+    pub(super) fn with_report_input<T: Send>(
+        &self,
+        scanned: Option<&ScannedLogs>,
+        use_it: impl FnOnce(&ReportInput<'_>) -> T + Send,
+    ) -> Result<(Option<T>, bool), CommandError> {
+        self.pool.install(|| {
+            let Self {
+                reports,
+                settings,
+                rule_context,
+                ..
+            } = self;
+            let has_problems = scanned.is_some_and(|logs| logs.has_problems);
+            let filter = rule_context.filter(settings);
+            let logs =
+                scanned.map(|logs| rule_context.report_input(&logs.scan, &logs.inputs, filter));
+            if reports.is_empty() {
+                return Ok((logs.as_ref().map(use_it), has_problems));
+            }
+            let loaded_rules = &rule_context.rules;
+            let mut merger = merge::read_all(reports, loaded_rules)?;
+            if let Some(logs) = &logs {
+                let analysis = LogAnalysis::new(logs);
+                let mut report = build(logs, &analysis, RowSelection::default());
+                report.prefix = settings.client.prefix;
+                merger.add_report(&report)?;
+            }
+            let merged_report = merge::finish(merger, &settings.rules, settings.quiet)?;
+            let rules = merged_report.rules.as_ref().unwrap_or(loaded_rules);
+            let apps = apps(&settings.apps, rules)?;
+            let report_input = merged_report.report_input(rules, settings.report_filter(&apps));
+            let has_problems = has_problems
+                || report_input
+                    .inputs
+                    .iter()
+                    .any(|input| input.problem.is_some());
+            Ok((Some(use_it(&report_input)), has_problems))
+        })
+    }
+}
+
+/// Logs, counted.
+pub(super) struct ScannedLogs {
+    pub(super) scan: ScanResult,
+    inputs: Vec<InputSummary>,
+    has_problems: bool,
+    /// No line of them was read.
+    pub(super) is_unusable: bool,
 }
 
 /// The first bytes of a file, which show whether it is a report.
@@ -124,105 +238,4 @@ fn stdin_head() -> rustix::io::Result<Vec<u8>> {
     };
     head.truncate(read);
     Ok(head)
-}
-
-/// Opens the output, which must be neither a report nor a log that is read.
-pub(super) fn open_sink(
-    path: Option<&Path>,
-    input_paths: &InputPaths,
-    found: Option<&FoundInputs>,
-) -> Result<Sink, CommandError> {
-    if found.is_some() && !input_paths.reports.is_empty() {
-        drop(output_sink(path, &input_paths.reports)?);
-    }
-    match found {
-        Some(found) => output(path, "--output", &found.sources),
-        None => output_sink(path, &input_paths.reports),
-    }
-}
-
-/// The logs, counted.
-pub(super) struct ScannedLogs {
-    pub(super) scan: ScanResult,
-    inputs: Vec<InputSummary>,
-    pub(super) has_problems: bool,
-    /// No line of them was read.
-    pub(super) is_unusable: bool,
-}
-
-impl ScannedLogs {
-    pub(super) fn read(
-        settings: &ScanSettings,
-        rule_context: &RuleContext,
-        found: &FoundInputs,
-        pool: &rayon::ThreadPool,
-    ) -> Result<Self, CommandError> {
-        let mut scan = read(
-            settings,
-            &rule_context.job(settings.client.prefix),
-            &found.sources,
-            pool,
-        )?;
-        let inputs = input_summaries(std::mem::take(&mut scan.inputs), found);
-        let mut read_inputs = inputs.clone();
-        drop_skipped(&mut read_inputs);
-        print_notices(settings, &read_inputs, &scan, found);
-        let has_problems = print_problems(&read_inputs);
-        // A damaged log gives the candidates of the lines that can be read.
-        let is_damaged = |input: &InputSummary| input.problem.is_some() && input.counts.parsed == 0;
-        let is_unusable = report_no_logs(&read_inputs, found)
-            || !read_inputs.is_empty() && read_inputs.iter().all(is_damaged);
-        Ok(Self {
-            scan,
-            inputs,
-            has_problems: has_problems || is_unusable,
-            is_unusable,
-        })
-    }
-
-    fn report_input<'a>(
-        &'a self,
-        rule_context: &'a RuleContext,
-        settings: &'a ScanSettings,
-    ) -> ReportInput<'a> {
-        rule_context.report_input(&self.scan, &self.inputs, rule_context.filter(settings))
-    }
-}
-
-/// Calls `use_it` with the reports and the logs as one, unless there is neither. Returns also
-/// whether a report was made of an input with a problem.
-pub(super) fn with_report_input<T>(
-    reports: &[PathBuf],
-    scanned: Option<&ScannedLogs>,
-    rule_context: &RuleContext,
-    settings: &ScanSettings,
-    use_it: impl FnOnce(&ReportInput<'_>) -> T,
-) -> Result<(Option<T>, bool), CommandError> {
-    let logs = scanned.map(|logs| logs.report_input(rule_context, settings));
-    if reports.is_empty() {
-        return Ok((logs.as_ref().map(use_it), false));
-    }
-    let loaded_rules = &rule_context.rules;
-    let mut merger = merge::read_all(reports, loaded_rules)?;
-    if let Some(logs) = &logs {
-        let analysis = LogAnalysis::new(logs);
-        let mut report = build(logs, &analysis, RowSelection::default());
-        report.prefix = settings.client.prefix;
-        merger.add_report(&report)?;
-    }
-    let merged_report = merge::finish(merger, &settings.rules, settings.quiet)?;
-    let rules = merged_report.rules.as_ref().unwrap_or(loaded_rules);
-    let apps = apps(&settings.apps, rules)?;
-    let report_input = merged_report.report_input(
-        rules,
-        ReportFilter {
-            apps: &apps,
-            ..rule_context.filter(settings)
-        },
-    );
-    let has_problems = report_input
-        .inputs
-        .iter()
-        .any(|input| input.problem.is_some());
-    Ok((Some(use_it(&report_input)), has_problems))
 }

@@ -4,19 +4,19 @@
 //! input do not stop the scan; they are printed at the end and result in an exit code of their own.
 
 use std::mem::{self, ManuallyDrop};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use super::common::{
     RuleContext, check_binary, check_part, inputs, output, pool, print_notices, print_problems,
-    privacy, read, report_no_logs, warn_narrow_allow,
+    privacy, read, report_no_logs,
 };
-use super::stdout::TerminalInfo;
-use super::{Exit, ScanSettings, message};
+use super::{Anonymize, Exit, ScanSettings, message, stdout};
 use crate::block::ProxyRanges;
 use crate::commands::error::CommandError;
 use crate::geoip::{DecodedRecords, GeoDatabases};
 use crate::judge::proxied::ProxiedClients;
 use crate::judge::report_input::ReportInput;
+use crate::os::system::unix_now;
 use crate::render::sink::Sink;
 use crate::render::{HitTexts, RenderOptions, render};
 use crate::report::anonymize::Privacy;
@@ -36,22 +36,15 @@ pub(crate) fn run(settings: &ScanSettings) -> Exit {
 fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let started = Instant::now();
     let pool = pool(settings.threads)?;
-    let mut rule_context = ManuallyDrop::new(RuleContext::load_in(&pool, settings)?);
-    (
-        rule_context.scan_options.since,
-        rule_context.scan_options.until,
-    ) = (settings.since, settings.until);
-    let privacy = privacy(settings.client.anonymize.as_ref(), settings.client.redact)?;
+    let rule_context = ManuallyDrop::new(RuleContext::load_in(&pool, settings)?);
+    let privacy = privacy(&settings.client.anonymize, settings.client.redact)?;
     let geoip = privacy.open_geoip(&settings.client.geoip)?;
     let proxies = ProxyRanges::read(&settings.client.proxy_ranges)?;
     let mut found = inputs(settings)?;
     check_part(settings, &mut found)?;
     let sink = output(settings.output.as_deref(), "--output", &found.sources)?;
     check_binary(settings.format, &sink)?;
-    if !settings.quiet {
-        message::warnings(rule_context.rules.warnings());
-    }
-    warn_narrow_allow(settings, &rule_context.scan_options.allow);
+    rule_context.print_warnings(settings);
     let ready = started.elapsed();
     // Never dropped: the process ends after the report, and freeing this memory would take time.
     let mut scan = ManuallyDrop::new(read(
@@ -67,31 +60,11 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let read = started.elapsed();
     let report_input = rule_context.report_input(&scan, &inputs, rule_context.filter(settings));
     let analysis = LogAnalysis::new(&report_input);
-    let TerminalInfo {
-        width,
-        height,
-        color,
-    } = TerminalInfo::detect(settings.color, settings.output.is_some());
-    let (
-        ScanSettings {
-            format,
-            by,
-            top,
-            full,
-            ..
-        },
-        made_at,
-    ) = (settings, now());
     let view = RenderOptions {
-        format: *format,
-        by: *by,
-        top: *top,
-        full: *full,
-        width,
-        height,
-        color,
-        made_at,
-        is_live: false,
+        by: settings.by,
+        full: settings.full,
+        made_at: Some(unix_now().cast_signed()),
+        ..stdout::report_options(settings)
     };
     let mut report = pool.install(|| {
         build(
@@ -114,7 +87,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let has_forwarded = scan.has_forwarded && settings.client.origin.is_none();
     report.proxied = ProxiedClients::find(&scan.tally, &proxies, has_forwarded);
     if let Some(proxied) = report.proxied {
-        message::warning(&proxied.sentence(settings.client.anonymize.is_some()));
+        message::warning(&proxied.sentence(settings.client.anonymize != Anonymize::Off));
     }
     if let Some(bound) = report.approximate.as_ref().filter(|_| !settings.quiet) {
         message::notice(&notes::accuracy_note(bound));
@@ -149,12 +122,6 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
         _ if problems => Exit::Damaged,
         _ => Exit::Success,
     })
-}
-
-/// The time in seconds since 1970.
-pub(super) fn now() -> Option<i64> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
-    i64::try_from(since.as_secs()).ok()
 }
 
 fn write(

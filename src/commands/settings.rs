@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use super::verify::SaveTo;
 use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
 use crate::input::{ByteRange, Mmap};
@@ -17,19 +16,21 @@ use crate::log::log_entry::Outcome;
 use crate::log::time::{PeriodRule, TimeBound};
 use crate::render::block::BlockFormat;
 use crate::render::{Color, GroupBy, OutputFormat};
+use crate::report::block_list::BlockListOptions;
 use crate::report::verify::Origin;
 use crate::report_store::Retention;
 use crate::rules::RuleChoice;
 use crate::server_config::ConfiguredLog;
 
-/// The settings of `scan`, which other commands share.
+/// The settings that all commands share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "each is a flag of its own, and all combinations occur"
 )]
 pub(crate) struct ScanSettings {
-    /// Files, folders, globs and `-`; empty for standard input, unless `found` has logs.
+    /// Files, folders, globs and `-`; empty for standard input, unless `found` has logs. For
+    /// `merge` and `diff`, reports.
     pub paths: Vec<PathBuf>,
     /// Files last modified before this are left out.
     pub newer_than: Option<NewerThan>,
@@ -89,6 +90,18 @@ pub(crate) struct ScanSettings {
     pub max_line: usize,
 }
 
+impl ScanSettings {
+    /// Which hits to report, with the rules of the apps.
+    #[must_use]
+    pub(crate) fn report_filter<'a>(&'a self, apps: &'a [RuleId]) -> ReportFilter<'a> {
+        ReportFilter {
+            min_severity: self.min_severity,
+            outcomes: &self.outcomes,
+            apps,
+        }
+    }
+}
+
 /// How clients are identified and shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClientSettings {
@@ -103,7 +116,7 @@ pub(crate) struct ClientSettings {
     /// The length of the IPv6 prefix that counts as one client; `None` for single addresses.
     pub prefix: Option<Ipv6Prefix>,
     /// How clients are hidden.
-    pub anonymize: Option<Anonymize>,
+    pub anonymize: Anonymize,
     /// Whether secrets in targets are masked.
     pub redact: bool,
     /// GeoIP databases.
@@ -111,8 +124,11 @@ pub(crate) struct ClientSettings {
 }
 
 /// How clients are hidden.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum Anonymize {
+    /// Not at all.
+    #[default]
+    Off,
     /// Shows only their network.
     Truncate,
     /// Shows a pseudonym made with the key in this file.
@@ -201,40 +217,16 @@ pub(crate) struct ReportSettings {
     pub log_host: Option<String>,
     /// Prints a summary from this severity on.
     pub notify_level: Option<Severity>,
-    /// The largest number of block candidates.
-    pub max_block: Option<usize>,
     /// The file of metrics.
     pub metrics: Option<PathBuf>,
     /// Waits for a run that holds the lock.
     pub wait: bool,
     /// The block lists that each run replaces.
-    pub block_lists: Vec<BlockTarget>,
-    /// What they may name.
-    pub block: BlockListSettings,
-}
-
-/// A block list that `report` keeps.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BlockTarget {
-    /// The file.
-    pub path: PathBuf,
-    /// Its format.
-    pub format: BlockFormat,
-}
-
-/// What a block list may name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct BlockListSettings {
-    /// The most ordinary requests that a block of an entry would have cost.
-    pub max_cost: u64,
-    /// The most entries.
-    pub max: Option<usize>,
-    /// How long an entry stays after its last probe.
-    pub ttl: Duration,
-    /// Entries in a /24 from which the whole of it is listed; `None` lists addresses only.
-    pub aggregate: Option<usize>,
+    pub block_lists: Vec<(PathBuf, BlockFormat)>,
+    /// What they may name, and how many block candidates there are in a report.
+    pub block: BlockListOptions,
     /// Files with ranges of search engines, which are never listed.
-    pub verified: Vec<PathBuf>,
+    pub verified_bots: Vec<PathBuf>,
 }
 
 /// The settings of `block`.
@@ -245,9 +237,9 @@ pub(crate) struct BlockSettings {
     /// The format of the list.
     pub format: BlockFormat,
     /// What it may name.
-    pub list: BlockListSettings,
-    /// The start of the run, in seconds since 1970.
-    pub now: i64,
+    pub options: BlockListOptions,
+    /// Files with ranges of search engines, which are never listed.
+    pub verified_bots: Vec<PathBuf>,
 }
 
 /// The settings of `verify`.
@@ -265,8 +257,9 @@ pub(crate) struct VerifySettings {
     pub max_requests: usize,
     /// The certificates that `curl` trusts; `None` for those of the system.
     pub cacert: Option<PathBuf>,
-    /// Where the result is saved.
-    pub save: SaveTo,
+    /// Where the result is saved, `-` for nowhere; by default beside a `report.json`, if that is the
+    /// only input.
+    pub save: Option<PathBuf>,
     /// The start of the run, in seconds since 1970.
     pub now: i64,
 }
@@ -280,69 +273,4 @@ pub(crate) struct LearnSettings {
     pub min_probers: usize,
     /// The file for the proposed rules; `-` is standard output.
     pub emit_rules: Option<PathBuf>,
-}
-
-/// The settings shared by `merge` and `diff`: how reports are evaluated and shown.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ReportFilterSettings {
-    /// Which rules to use.
-    pub rules: RuleChoice,
-    /// How clients are hidden.
-    pub anonymize: Option<Anonymize>,
-    /// Apps that run on every site.
-    pub apps: Vec<String>,
-    /// The severity from which findings are reported.
-    pub min_severity: Severity,
-    /// Reports only these outcomes; all if empty.
-    pub outcomes: Vec<Outcome>,
-    /// The output format.
-    pub format: OutputFormat,
-    /// Rows in each section; `None` is the default of the format.
-    pub top: Option<usize>,
-    /// The output file; `None` is standard output.
-    pub output: Option<PathBuf>,
-    /// When to use colours.
-    pub color: Color,
-    /// No notices on standard error, but errors.
-    pub quiet: bool,
-}
-
-impl ReportFilterSettings {
-    /// Which hits to report, with the rules of the apps.
-    #[must_use]
-    pub(crate) fn report_filter<'a>(&'a self, apps: &'a [RuleId]) -> ReportFilter<'a> {
-        ReportFilter {
-            min_severity: self.min_severity,
-            outcomes: &self.outcomes,
-            apps,
-        }
-    }
-}
-
-/// The settings of `merge`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MergeSettings {
-    /// The reports, or their folders; `-` is standard input.
-    pub reports: Vec<PathBuf>,
-    /// The rows of a CSV, or the only section of a table; `None` for all sections.
-    pub by: Option<GroupBy>,
-    /// All sections of a table.
-    pub full: bool,
-    /// Exit code 1 if a finding has at least this severity.
-    pub fail_on: Option<Severity>,
-    /// GeoIP databases.
-    pub geoip: Vec<PathBuf>,
-    /// How reports are evaluated and shown.
-    pub filter: ReportFilterSettings,
-}
-
-/// The settings of `diff`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DiffSettings {
-    /// The earlier report, or its folder.
-    pub old: PathBuf,
-    /// The later report, or its folder.
-    pub new: PathBuf,
-    /// How reports are evaluated and shown.
-    pub filter: ReportFilterSettings,
 }

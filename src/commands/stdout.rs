@@ -6,9 +6,9 @@ use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{Exit, message};
+use super::{Exit, ScanSettings, message};
 use crate::os::system::check_stdout;
-use crate::render::Color;
+use crate::render::{Color, RenderOptions};
 
 /// Prints `text`. A closed pipe ends the command silently; other errors are reported.
 #[must_use]
@@ -59,36 +59,33 @@ fn write(out: &mut impl Write, text: &[u8]) -> io::Result<()> {
 /// Columns when neither `COLUMNS` nor the terminal gives a width.
 const DEFAULT_WIDTH: u16 = 100;
 
-/// How wide and long a table may be, and whether it is coloured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct TerminalInfo {
-    pub(super) width: u16,
-    /// Its lines; 0 if the output is no terminal.
-    pub(super) height: u16,
-    pub(super) color: bool,
+/// How wide and long a table may be, and whether it is coloured, on standard output or in a file.
+pub(super) fn terminal(color: Color, to_file: bool) -> RenderOptions {
+    let is_terminal = !to_file && io::stdout().is_terminal();
+    let of_variable = |name| env::var(name).ok().and_then(|size| size.parse().ok());
+    let size = if is_terminal {
+        terminal_size::terminal_size_of(io::stdout())
+    } else {
+        None
+    };
+    RenderOptions {
+        width: of_variable("COLUMNS")
+            .or(size.map(|(width, _)| width.0))
+            .unwrap_or(DEFAULT_WIDTH),
+        height: of_variable("LINES")
+            .or(size.map(|(_, height)| height.0))
+            .unwrap_or(0),
+        color: use_color(color, is_terminal),
+        ..RenderOptions::default()
+    }
 }
 
-impl TerminalInfo {
-    /// The size and colours for output to standard output, or to a file.
-    pub(super) fn detect(color: Color, to_file: bool) -> Self {
-        let is_terminal = !to_file && io::stdout().is_terminal();
-        let of_variable = |name| env::var(name).ok().and_then(|size| size.parse().ok());
-        let size = if is_terminal {
-            terminal_size::terminal_size_of(io::stdout())
-        } else {
-            None
-        };
-        let width = of_variable("COLUMNS")
-            .or(size.map(|(width, _)| width.0))
-            .unwrap_or(DEFAULT_WIDTH);
-        let height = of_variable("LINES")
-            .or(size.map(|(_, height)| height.0))
-            .unwrap_or(0);
-        Self {
-            width,
-            height,
-            color: use_color(color, is_terminal),
-        }
+/// How to print the report of a command.
+pub(super) fn report_options(settings: &ScanSettings) -> RenderOptions {
+    RenderOptions {
+        format: settings.format,
+        top: settings.top,
+        ..terminal(settings.color, settings.output.is_some())
     }
 }
 

@@ -11,20 +11,20 @@
     reason = "comments on flags are the help, and a terminal shows backticks as they are"
 )]
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::time::Duration;
 
-use clap::builder::{NonEmptyStringValueParser, PossibleValue};
+use clap::builder::{
+    NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser as _,
+};
 use clap::parser::ValueSource;
 use clap::{ArgAction, ArgMatches, Args, ValueEnum, ValueHint};
 
-use super::SERVER_CONFIG_AUTO;
 use super::time_spec::TimeSpec;
-use super::value::{
-    AnonymizeSpec, ByteSize, Cost, DurationArg, FieldKey, FieldName, FileMode, LevelOrNever,
-    LogFormatSpec, OnOff, PositiveCount, PrefixBits, ProxySource, RangeSpec, SeverityOverride,
-};
-use crate::block::NO_BUILTIN_RANGES;
-use crate::input::Mmap;
+use super::value::{self, LevelOrNever, PrefixBits, ProxySource};
+use crate::commands::Anonymize;
+use crate::formats::FieldKind;
+use crate::input::{ByteRange, Mmap};
 use crate::log::finding::Severity;
 use crate::log::log_entry::Outcome;
 use crate::render::block::BlockFormat;
@@ -127,8 +127,8 @@ flags! {
         /// Of one uncompressed file. A range that begins in a line starts at the next one; the last
         /// number may be left out. K, M, G and T are units. Ranges that meet count every line once;
         /// 'probewatch merge' joins them.
-        #[arg(long, value_name = "FROM-TO")]
-        range: Option<RangeSpec>,
+        #[arg(long, value_name = "FROM-TO", value_parser = value::byte_range)]
+        range: Option<ByteRange>,
 
         /// Name of standard input in reports [default: -]
         #[arg(long, value_name = "NAME")]
@@ -138,15 +138,15 @@ flags! {
         ///
         /// auto detects the format of each line. 'probewatch formats' lists the names. Quote a
         /// format string for the shell.
-        #[arg(long, value_name = "FORMAT")]
-        log_format: Option<LogFormatSpec>,
+        #[arg(long, value_name = "FORMAT", value_parser = value::log_format)]
+        log_format: Option<String>,
 
         /// Meaning of a JSON key, such as client=ip (repeatable, or a,b)
         ///
         /// For keys that are not recognized. Meanings are client, host, time, request, method,
         /// target, path, query, protocol, status, bytes, referer, user_agent.
-        #[arg(long, value_name = "MEANING=KEY", value_delimiter = ',', hide_short_help = true)]
-        field: Vec<FieldKey>,
+        #[arg(long, value_name = "MEANING=KEY", value_delimiter = ',', hide_short_help = true, value_parser = value::field_key)]
+        field: Vec<(FieldKind, String)>,
 
         /// Read the logs that nginx's configuration names
         ///
@@ -165,8 +165,8 @@ flags! {
         /// Longest line to parse, in bytes: 65536, 512K [default: 1M]
         ///
         /// K, M and G are powers of 1024. Longer lines are counted as oversized.
-        #[arg(long, value_name = "BYTES", hide_short_help = true)]
-        max_line: Option<ByteSize>,
+        #[arg(long, value_name = "BYTES", hide_short_help = true, value_parser = value::line_length)]
+        max_line: Option<usize>,
 
         /// Skip files last modified before this: 2d, 36h, 2026-11-01
         ///
@@ -202,8 +202,8 @@ flags! {
         poll: Option<bool>,
 
         /// How often to check all logs, even without events [default: 250ms]
-        #[arg(long, value_name = "DURATION", hide_short_help = true)]
-        poll_interval: Option<DurationArg>,
+        #[arg(long, value_name = "DURATION", hide_short_help = true, value_parser = value::duration)]
+        poll_interval: Option<Duration>,
     }
 
     "Rules" {
@@ -228,8 +228,8 @@ flags! {
         /// Change the severity of a rule (repeatable, or a,b)
         ///
         /// Levels are info, low, medium, high, critical.
-        #[arg(long, value_name = "ID=LEVEL", value_delimiter = ',')]
-        severity: Vec<SeverityOverride>,
+        #[arg(long, value_name = "ID=LEVEL", value_delimiter = ',', value_parser = value::severity_override)]
+        severity: Vec<(String, Severity)>,
 
         /// Match the literals of rules without the prefilter
         // For tests: the report is the same.
@@ -242,8 +242,8 @@ flags! {
         ///
         /// The log must contain it. It counts if a --trusted-proxy or an unlogged peer wrote it: of
         /// a list, the last other address.
-        #[arg(long, value_name = "FIELD")]
-        client_from: Option<FieldName>,
+        #[arg(long, value_name = "FIELD", value_parser = value::field_name)]
+        client_from: Option<String>,
 
         /// Addresses of your own proxies (repeatable, or a,b)
         ///
@@ -262,8 +262,8 @@ flags! {
         /// truncate prints networks, key:FILE pseudonyms. Such a report cannot be merged and
         /// contains no block candidates. With --geoip it has the country and network of each
         /// client, but no city.
-        #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "truncate")]
-        anonymize: Option<AnonymizeSpec>,
+        #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "truncate", value_parser = value::anonymize)]
+        anonymize: Option<Anonymize>,
 
         /// Add country and network of clients, from MMDB files (repeatable)
         ///
@@ -340,8 +340,8 @@ flags! {
         /// Independent probers that a proposed path needs [default: 3]
         ///
         /// Clients of the same IPv4 /24 or IPv6 /64 count as one.
-        #[arg(long, value_name = "N")]
-        min_probers: Option<PositiveCount>,
+        #[arg(long, value_name = "N", value_parser = value::count)]
+        min_probers: Option<usize>,
     }
 
     "Output" {
@@ -357,8 +357,8 @@ flags! {
         ///
         /// A table without both fits the terminal, or 24 lines; a page has 1,000. CSV and JSON are
         /// complete; shortened JSON cannot be merged.
-        #[arg(long, value_name = "N")]
-        top: Option<PositiveCount>,
+        #[arg(long, value_name = "N", value_parser = value::count)]
+        top: Option<usize>,
 
         /// Row of a table or CSV: pair, client, path, rule, answer
         ///
@@ -398,12 +398,12 @@ flags! {
         /// Fold repeats of a client and rule: on, off [default: on]
         ///
         /// ndjson, ecs and ocsf always print every hit.
-        #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
-        fold: Option<OnOff>,
+        #[arg(long, value_name = "WHEN", value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on"), hide_possible_values = true)]
+        fold: Option<bool>,
 
         /// Idle time before a folded count is printed [default: 5s]
-        #[arg(long, value_name = "DURATION", hide_short_help = true)]
-        quiet_for: Option<DurationArg>,
+        #[arg(long, value_name = "DURATION", hide_short_help = true, value_parser = value::duration)]
+        quiet_for: Option<Duration>,
 
         /// Show a live view that fills the terminal
         ///
@@ -427,8 +427,8 @@ flags! {
         /// Worker threads [default: one per core]
         ///
         /// The report is the same with any number.
-        #[arg(short = 'j', long, value_name = "N")]
-        threads: Option<PositiveCount>,
+        #[arg(short = 'j', long, value_name = "N", value_parser = value::count)]
+        threads: Option<usize>,
 
         /// When to memory-map files: auto, always, never [default: auto]
         ///
@@ -443,8 +443,8 @@ flags! {
         alert_severity: Option<Severity>,
 
         /// Log time before the same alert is raised again [default: 10m]
-        #[arg(long, value_name = "DURATION")]
-        cooldown: Option<DurationArg>,
+        #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+        cooldown: Option<Duration>,
 
         /// Send each alert to this program as a line of JSON
         ///
@@ -498,16 +498,16 @@ flags! {
         html: Option<bool>,
 
         /// Delete folders older than this: 90d, 12w
-        #[arg(long, value_name = "DURATION")]
-        keep: Option<DurationArg>,
+        #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+        keep: Option<Duration>,
 
         /// Keep only the newest N folders
-        #[arg(long, value_name = "N")]
-        keep_runs: Option<PositiveCount>,
+        #[arg(long, value_name = "N", value_parser = value::count)]
+        keep_runs: Option<usize>,
 
         /// Permissions of the files, in octal [default: 0600]
-        #[arg(long, value_name = "MODE", hide_short_help = true)]
-        mode: Option<FileMode>,
+        #[arg(long, value_name = "MODE", hide_short_help = true, value_parser = value::file_mode)]
+        mode: Option<u32>,
 
         /// Group of the files and folders
         #[arg(long, value_name = "GROUP", value_parser = NonEmptyStringValueParser::new(), hide_short_help = true)]
@@ -537,26 +537,26 @@ flags! {
         /// Name at most N clients, the worst first
         ///
         /// In a block list, and among the block candidates of a report.
-        #[arg(long, visible_alias = "max", value_name = "N", hide_short_help = true)]
-        max_block: Option<PositiveCount>,
+        #[arg(long, visible_alias = "max", value_name = "N", hide_short_help = true, value_parser = value::count)]
+        max_block: Option<usize>,
 
         /// Ordinary requests that a block may cost [default: 0]
         ///
         /// Requests of the address that are no probe. For IPv6, those of its /64 network.
-        #[arg(long, value_name = "N")]
-        max_cost: Option<Cost>,
+        #[arg(long, value_name = "N", value_parser = value::cost)]
+        max_cost: Option<u64>,
 
         /// How long an entry stays after its last probe [default: 24h]
         ///
         /// By the log's time and this machine's clock.
-        #[arg(long, value_name = "DURATION")]
-        ttl: Option<DurationArg>,
+        #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+        ttl: Option<Duration>,
 
         /// List a whole /24 from N probers on [default N: 3]
         ///
         /// Only where no other client of the logs is in it.
-        #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3")]
-        aggregate: Option<PositiveCount>,
+        #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "3", value_parser = value::count)]
+        aggregate: Option<usize>,
 
         /// Never list ranges of search engines, from this file (repeatable)
         ///
@@ -589,12 +589,12 @@ flags! {
         site: Option<Origin>,
 
         /// Time from one request to the next [default: 1s]
-        #[arg(long, value_name = "DURATION")]
-        pause: Option<DurationArg>,
+        #[arg(long, value_name = "DURATION", value_parser = value::duration)]
+        pause: Option<Duration>,
 
         /// Send at most N requests, controls included [default: 200]
-        #[arg(long, value_name = "N")]
-        max_requests: Option<PositiveCount>,
+        #[arg(long, value_name = "N", value_parser = value::count)]
+        max_requests: Option<usize>,
 
         /// Trust the certificates in this file alone, as 'curl --cacert'
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -621,61 +621,6 @@ impl Flags {
     /// Whether no log is named.
     pub(super) fn has_no_input(&self) -> bool {
         self.paths.is_empty() && self.from_nginx.is_none() && self.from_apache.is_none()
-    }
-
-    /// The settings of a file in this folder, where relative paths start.
-    #[must_use]
-    pub(crate) fn relative_to(mut self, folder: &Path) -> Self {
-        let lists = self
-            .paths
-            .iter_mut()
-            .chain(&mut self.rules)
-            .chain(&mut self.allow)
-            .chain(&mut self.geoip);
-        let lists = lists
-            .chain(&mut self.verified_bots)
-            .chain(&mut self.block_out);
-        let ranges = self
-            .proxy_ranges
-            .iter_mut()
-            .filter(|file| file.as_os_str() != NO_BUILTIN_RANGES);
-        let files = [
-            &mut self.output,
-            &mut self.emit_rules,
-            &mut self.state,
-            &mut self.alert_file,
-            &mut self.out,
-            &mut self.metrics,
-            &mut self.cacert,
-        ];
-        let servers = [&mut self.from_nginx, &mut self.from_apache]
-            .into_iter()
-            .flatten()
-            .filter(|conf| conf.as_os_str() != SERVER_CONFIG_AUTO);
-        let proxies = self.trusted_proxy.iter_mut().filter_map(|source| {
-            if let ProxySource::File(path) = source {
-                Some(path)
-            } else {
-                None
-            }
-        });
-        let key = self.anonymize.iter_mut().filter_map(|spec| {
-            if let AnonymizeSpec::Key(path) = spec {
-                Some(path)
-            } else {
-                None
-            }
-        });
-        let paths = lists
-            .chain(ranges)
-            .chain(files.into_iter().flatten())
-            .chain(servers)
-            .chain(proxies)
-            .chain(key);
-        for path in paths.filter(|path| path.as_os_str() != "-") {
-            *path = folder.join(&*path);
-        }
-        self
     }
 }
 

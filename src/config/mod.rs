@@ -12,40 +12,33 @@ mod flags;
 pub(crate) mod time_spec;
 pub(crate) mod value;
 
-pub(crate) use self::clients::ClientError;
 pub(crate) use self::flags::Flags;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 use std::{env, io};
 
 use jiff::tz::TimeZone;
 use rustix::fs::{FileType, fstat};
 
-use self::time_spec::TimeSpec;
-use self::value::{
-    ByteSize, Cost, DurationArg, FieldKey, FileMode, LevelOrNever, LogFormatSpec, OnOff,
-    PositiveCount, PrefixBits, RangeSpec, word,
-};
+use self::value::{LevelOrNever, PrefixBits, word};
 use crate::alerting::FIND_SEVERITY;
-use crate::commands::explain::ExplainSettings;
-use crate::commands::formats::FormatsSettings;
-use crate::commands::message::sanitized;
-use crate::commands::verify::SaveTo;
+use crate::commands::message::{sanitized, sanitized_path};
 use crate::commands::{
-    BlockListSettings, BlockSettings, BlockTarget, DiffSettings, FollowSettings, LearnSettings,
-    MergeSettings, ReportFilterSettings, ReportSettings, ReportTask, ScanSettings, StateSettings,
-    VerifySettings,
+    Anonymize, BlockSettings, ClientSettings, FollowSettings, LearnSettings, ReportSettings,
+    ReportTask, ScanSettings, StateSettings, VerifySettings,
 };
 use crate::formats::FormatChoice;
 use crate::input::exclude::NewerThan;
 use crate::input::read::MAX_LINE;
 use crate::log::finding::Severity;
 use crate::log::time::{PeriodRule, PeriodUnit, TimeBound};
+use crate::os::system::unix_now;
 use crate::render::OutputFormat;
 use crate::render::block::BlockFormat;
+use crate::report::block_list::BlockListOptions;
 use crate::report_store::Retention;
 use crate::rules::RuleChoice;
 use crate::server_config::{self, ConfiguredLogs, ServerConfigError};
@@ -69,7 +62,7 @@ pub(crate) const MODE: u32 = 0o600;
 pub(crate) const NOTIFY_LEVEL: Severity = Severity::High;
 
 /// The value of `--from-nginx` and `--from-apache` for the path that packages use.
-const SERVER_CONFIG_AUTO: &str = "auto";
+pub(crate) const SERVER_CONFIG_AUTO: &str = "auto";
 
 /// The default of `--ttl`.
 pub(crate) const BLOCK_TTL: Duration = Duration::from_secs(24 * 60 * 60);
@@ -84,7 +77,7 @@ pub(crate) const VERIFY_REQUESTS: usize = 200;
 pub(crate) const PREFIX: &str = "PROBEWATCH_";
 
 /// What a run finds around it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Environment {
     /// Environment variables whose names start with [`PREFIX`], sorted by name.
     pub variables: Vec<(OsString, OsString)>,
@@ -92,28 +85,9 @@ pub(crate) struct Environment {
     pub now: i64,
     /// Whether standard input may contain a log: it is neither a terminal nor a character device.
     pub stdin_is_given: bool,
-    /// The time zone of times without an offset.
-    pub zone: LocalZone,
-}
-
-/// The time zone of times without an offset.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum LocalZone {
-    /// UTC.
-    #[default]
-    Utc,
-    /// The zone of the system. Only a time that needs it reads it, because that lists all zones.
-    System,
-}
-
-impl LocalZone {
-    /// The zone; `None` is UTC.
-    fn zone(self) -> Option<TimeZone> {
-        match self {
-            Self::Utc => None,
-            Self::System => TimeZone::try_system().ok(),
-        }
-    }
+    /// The time zone of times without an offset; `None` is UTC. Only a time that needs it reads it,
+    /// because that lists all zones.
+    pub zone: fn() -> Option<TimeZone>,
 }
 
 impl Environment {
@@ -125,15 +99,11 @@ impl Environment {
             .filter(|(name, _)| has_prefix(name))
             .collect();
         variables.sort();
-        let since_epoch = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        let now = i64::try_from(since_epoch.as_secs()).unwrap_or(i64::MAX);
         Self {
             variables,
-            now,
+            now: unix_now().cast_signed(),
             stdin_is_given: stdin_is_given(),
-            zone: LocalZone::System,
+            zone: || TimeZone::try_system().ok(),
         }
     }
 }
@@ -149,132 +119,126 @@ fn stdin_is_given() -> bool {
     !stdin.is_terminal() && !is_device()
 }
 
-/// The settings of a scan.
-///
-/// # Errors
-///
-/// [`Error::NothingToRead`], [`Error::NoTime`], [`Error::Server`], [`Error::Clients`].
-pub(crate) fn scan_settings(
-    flags: Flags,
-    environment: &Environment,
-) -> Result<ScanSettings, Error> {
-    if flags.has_no_input() && !environment.stdin_is_given {
-        return Err(Error::NothingToRead);
-    }
-    check_partial(&flags)?;
-    let logs = server_logs(&flags)?;
-    let (since, until) = bounds(&flags, environment.now)?;
-    let client = clients::settings(&flags)?;
-    let quiet = flags.is_quiet();
-    let newer = |time: TimeSpec| NewerThan {
-        as_typed: time.to_string(),
-        since: time.instant(environment.now, || environment.zone.zone()),
-    };
-    let rules = rule_choice(&flags);
-    Ok(ScanSettings {
+/// The settings that all commands share. Those of clients and times that have to be read or
+/// checked, and the logs of server configurations, are not among them.
+#[must_use]
+pub(crate) fn common_settings(flags: Flags) -> ScanSettings {
+    let (quiet, rules) = (flags.is_quiet(), rule_choice(&flags));
+    ScanSettings {
         paths: flags.paths,
-        newer_than: flags.newer_than.map(newer),
-        found: logs.logs,
-        error_logs: logs.error_logs,
-        config_notices: logs.notices,
+        newer_than: None,
+        found: Vec::new(),
+        error_logs: Vec::new(),
+        config_notices: Vec::new(),
         format: flags.format.unwrap_or_default(),
         by: flags.by,
         full: flags.full.unwrap_or(false),
         output: flags.output.filter(|path| path != Path::new("-")),
-        formats: format_choice(flags.log_format, flags.field),
+        formats: FormatChoice {
+            requested: flags.log_format.filter(|format| format != "auto"),
+            fields: flags.field,
+        },
         rules,
-        client,
+        client: ClientSettings {
+            origin: None,
+            trusted: Vec::new(),
+            proxy_ranges: flags.proxy_ranges,
+            prefix: flags.ipv6_prefix.and_then(PrefixBits::prefix),
+            anonymize: flags.anonymize.unwrap_or_default(),
+            redact: !flags.no_redact.unwrap_or(false),
+            geoip: flags.geoip,
+        },
         apps: flags.app,
         allow: flags.allow,
         min_severity: flags.min_severity.unwrap_or(Severity::DEFAULT_MIN),
         outcomes: flags.outcome,
-        since,
-        until,
-        top: flags.top.map(PositiveCount::get),
+        since: None,
+        until: None,
+        top: flags.top,
         fail_on: flags.fail_on.and_then(|LevelOrNever(level)| level),
-        threads: flags.threads.map(PositiveCount::get),
+        threads: flags.threads,
         mmap: flags.mmap.unwrap_or_default(),
         color: flags.color.unwrap_or_default(),
         progress: !flags.no_progress.unwrap_or(false),
         quiet,
         stats: flags.stats.unwrap_or(false),
-        range: flags.range.map(RangeSpec::range),
+        range: flags.range,
         source: flags.source,
-        max_line: flags.max_line.map_or(MAX_LINE, ByteSize::bytes),
+        max_line: flags.max_line.unwrap_or(MAX_LINE),
+    }
+}
+
+/// The settings of a scan.
+pub(crate) fn scan_settings(
+    flags: Flags,
+    environment: &Environment,
+) -> Result<ScanSettings, Error> {
+    if flags.has_no_input() && !environment.stdin_is_given {
+        return Err(Error::new(
+            "nothing to read: no path is given, and standard input is a terminal or a device",
+            "name a log or a folder of logs, such as: probewatch scan /var/log/nginx/",
+        ));
+    }
+    check_partial(&flags)?;
+    let logs = server_logs(&flags)?;
+    let (since, until) = bounds(&flags, environment.now)?;
+    let (origin, trusted) = clients::origin_and_proxies(&flags)?;
+    let newer_than = flags.newer_than.as_ref().map(|time| NewerThan {
+        as_typed: time.to_string(),
+        since: time.instant(environment.now, environment.zone),
+    });
+    let common = common_settings(flags);
+    Ok(ScanSettings {
+        newer_than,
+        found: logs.logs,
+        error_logs: logs.error_logs,
+        config_notices: logs.notices,
+        since,
+        until,
+        client: ClientSettings {
+            origin,
+            trusted,
+            ..common.client
+        },
+        ..common
     })
 }
 
 /// A partial report contains all clients.
 fn check_partial(flags: &Flags) -> Result<(), Error> {
-    let is_hidden = flags.format == Some(OutputFormat::Partial)
-        && clients::anonymize(flags.anonymize.as_ref()).is_some();
-    if is_hidden {
-        Err(Error::HiddenPartial)
+    if flags.format == Some(OutputFormat::Partial) && hides_clients(flags) {
+        Err(Error::new(
+            "a partial report contains the clients, so --anonymize does not apply to it",
+            "remove --anonymize here, and type it with the last merge: probewatch merge --anonymize FILE...",
+        ))
     } else {
         Ok(())
     }
 }
 
-/// The settings of an `explain` of `line`, by `rule` alone, with the answer graded by `log`.
-#[must_use]
-pub(crate) fn explain_settings(
-    line: OsString,
-    rule: Option<String>,
-    log: Option<PathBuf>,
-    flags: Flags,
-) -> ExplainSettings {
-    let (quiet, rules) = (flags.is_quiet(), rule_choice(&flags));
-    ExplainSettings {
-        line,
-        rule,
-        log,
-        formats: format_choice(flags.log_format, flags.field),
-        rules,
-        apps: flags.app,
-        allow: flags.allow,
-        prefix: flags.ipv6_prefix.and_then(PrefixBits::prefix),
-        min_severity: flags.min_severity.unwrap_or(Severity::DEFAULT_MIN),
-        max_line: flags.max_line.map_or(MAX_LINE, ByteSize::bytes),
-        format: flags.format.unwrap_or_default(),
-        color: flags.color.unwrap_or_default(),
-        quiet,
-    }
-}
-
-/// The settings of a `formats` of these files.
-#[must_use]
-pub(crate) fn formats_settings(files: Vec<PathBuf>, flags: Flags) -> FormatsSettings {
-    FormatsSettings {
-        paths: files,
-        formats: format_choice(flags.log_format, flags.field),
-        max_line: flags.max_line.map_or(MAX_LINE, ByteSize::bytes),
-        format: flags.format.unwrap_or_default(),
-        color: flags.color.unwrap_or_default(),
-    }
+fn hides_clients(flags: &Flags) -> bool {
+    !matches!(flags.anonymize, None | Some(Anonymize::Off))
 }
 
 /// The settings of a `learn`.
-///
-/// # Errors
-///
-/// Errors of a scan, [`Error::NoFormat`], [`Error::SameOutput`].
 pub(crate) fn learn_settings(
-    mut flags: Flags,
+    flags: Flags,
     environment: &Environment,
 ) -> Result<LearnSettings, Error> {
-    let (min_probers, emit_rules) = (
-        flags.min_probers.map_or(MIN_PROBERS, PositiveCount::get),
-        flags.emit_rules.take(),
-    );
-    let scan = scan_settings(flags, environment)?;
+    let (min_probers, emit_rules) = (flags.min_probers, flags.emit_rules.clone());
+    let scan = scan_settings(
+        Flags {
+            range: None,
+            source: None,
+            ..flags
+        },
+        environment,
+    )?;
     if !matches!(
         scan.format,
         OutputFormat::Table | OutputFormat::Csv | OutputFormat::Json
     ) {
-        return Err(Error::NoFormat {
-            command: "learn",
-            format: word(&scan.format),
-        });
+        return Err(Error::no_format("learn", &word(&scan.format)));
     }
     if let Some(file) = &emit_rules {
         let to_stdout = file == Path::new("-");
@@ -286,364 +250,317 @@ pub(crate) fn learn_settings(
             let output = if to_stdout {
                 "standard output".to_owned()
             } else {
-                sanitized(&file.to_string_lossy())
+                sanitized_path(file)
             };
-            return Err(Error::SameOutput { output });
+            return Err(Error::new(
+                format!("the report and --emit-rules would both go to {output}"),
+                "name two files, or remove --output to print the report on standard output",
+            ));
         }
     }
     Ok(LearnSettings {
-        scan: ScanSettings {
-            range: None,
-            source: None,
-            ..scan
-        },
-        min_probers,
+        scan,
+        min_probers: min_probers.unwrap_or(MIN_PROBERS),
         emit_rules,
     })
 }
 
 /// The settings of a `follow`.
-///
-/// # Errors
-///
-/// Errors of a scan, [`Error::NothingToFollow`], [`Error::OnlyLive`], [`Error::MetricsName`].
 pub(crate) fn follow_settings(
-    mut flags: Flags,
+    flags: Flags,
     environment: &Environment,
 ) -> Result<FollowSettings, Error> {
     if flags
         .format
         .is_some_and(|format| format != OutputFormat::Table && format.hit_format().is_none())
     {
-        return Err(Error::OnlyLive);
+        return Err(Error::new(
+            "follow prints only table, ndjson, ecs or ocsf: csv, json, html, prometheus and partial need a complete log",
+            "type -f ndjson, or remove -f; 'probewatch scan' prints CSV, JSON and pages; --metrics FILE writes metrics",
+        ));
     }
     if flags.has_no_input() {
-        return Err(Error::NothingToFollow);
+        return Err(Error::new(
+            "nothing to follow: name logs, folders or globs, or - for a pipe",
+            "type: probewatch follow /var/log/nginx/access.log",
+        ));
     }
     let is_pipe = names_stdin(&flags);
     if is_pipe && (flags.paths.len() > 1 || flags.state.is_some() || flags.tui == Some(true)) {
-        return Err(Error::PipeAlone);
+        return Err(Error::new(
+            "follow - reads a pipe alone: it has no state, because a pipe cannot be read again, and no live view, which reads the keyboard",
+            "omit the other paths, --state and --tui",
+        ));
     }
-    let duration = |given: Option<DurationArg>, default: Duration| {
-        given.map_or(default, DurationArg::duration)
-    };
-    let state = state_settings(&mut flags);
-    let (exec, alert_file, syslog) = (
-        flags.exec.take(),
-        flags.alert_file.take(),
-        flags.syslog.take(),
-    );
-    let poll = flags.poll.unwrap_or(false);
-    let poll_interval = duration(flags.poll_interval, POLL_INTERVAL);
-    let fold = flags.fold != Some(OnOff::Off);
-    let quiet_for = duration(flags.quiet_for, DEFAULT_QUIET_FOR);
-    let tui = flags.tui.unwrap_or(false);
-    let alert_severity = flags.alert_severity.unwrap_or(FIND_SEVERITY);
-    let cooldown = duration(flags.cooldown, COOLDOWN);
-    let metrics = metrics_file(&mut flags)?;
-    let scan = scan_settings(flags, environment)?;
+    check_metrics(&flags)?;
     Ok(FollowSettings {
-        scan,
-        state,
-        poll,
-        poll_interval,
-        fold,
-        quiet_for,
-        tui,
-        alert_severity,
-        cooldown,
-        exec,
-        alert_file,
-        syslog,
-        metrics,
+        scan: live_settings(&flags, environment)?,
+        state: state_settings(&flags),
+        poll: flags.poll.unwrap_or(false),
+        poll_interval: flags.poll_interval.unwrap_or(POLL_INTERVAL),
+        fold: flags.fold.unwrap_or(true),
+        quiet_for: flags.quiet_for.unwrap_or(DEFAULT_QUIET_FOR),
+        tui: flags.tui.unwrap_or(false),
+        alert_severity: flags.alert_severity.unwrap_or(FIND_SEVERITY),
+        cooldown: flags.cooldown.unwrap_or(COOLDOWN),
+        exec: flags.exec,
+        alert_file: flags.alert_file,
+        syslog: flags.syslog,
+        metrics: flags.metrics,
+    })
+}
+
+/// The settings of a scan of growing logs, of which all new lines are read.
+fn live_settings(flags: &Flags, environment: &Environment) -> Result<ScanSettings, Error> {
+    Ok(ScanSettings {
+        since: None,
+        until: None,
+        ..scan_settings(flags.clone(), environment)?
     })
 }
 
 /// The settings of a `report`.
-///
-/// # Errors
-///
-/// Errors of a scan, [`Error::NothingToReport`], [`Error::NoState`], [`Error::NoOut`],
-/// [`Error::NoPeriod`], [`Error::Zone`].
 pub(crate) fn report_settings(
-    mut flags: Flags,
+    flags: Flags,
     environment: &Environment,
 ) -> Result<ReportSettings, Error> {
-    let task = match (
-        flags.status.unwrap_or(false),
-        flags.dry_run.unwrap_or(false),
-    ) {
-        (true, _) => ReportTask::Status,
-        (_, true) => ReportTask::DryRun,
+    let task = match (flags.status, flags.dry_run) {
+        (Some(true), _) => ReportTask::Status,
+        (_, Some(true)) => ReportTask::DryRun,
         _ => ReportTask::Run,
     };
     if flags.has_no_input() && task != ReportTask::Status || names_stdin(&flags) {
-        return Err(Error::NothingToReport);
+        return Err(Error::new(
+            "nothing to report on: name logs, folders or globs; standard input cannot be used",
+            "type: probewatch report --state DIR --out DIR /var/log/nginx/, or for a pipe: probewatch scan -",
+        ));
     }
     if flags.state.is_none() {
-        return Err(Error::NoState);
+        return Err(Error::new(
+            "report needs a folder for its state: --state is missing",
+            "type: probewatch report --state /var/lib/probewatch --out DIR PATH, or for a single run: probewatch scan PATH",
+        ));
     }
     if flags.out.is_none() && task == ReportTask::Run {
-        return Err(Error::NoOut);
+        return Err(Error::new(
+            "report needs a folder for its reports: --out is missing",
+            "type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing",
+        ));
     }
     let cut = period(&flags)?;
-    let state = state_settings(&mut flags);
-    let (out, group, log_host) = (flags.out.take(), flags.group.take(), flags.log_host.take());
-    let (always, html) = (flags.always.unwrap_or(false), flags.html.unwrap_or(false));
-    let keep = Retention {
-        runs: flags.keep_runs.map(PositiveCount::get),
-        age: flags.keep.map(DurationArg::duration),
-    };
-    let mode = flags.mode.map_or(MODE, FileMode::bits);
-    let notify_level = flags
-        .notify_level
-        .map_or(Some(NOTIFY_LEVEL), |LevelOrNever(level)| level);
-    let max_block = flags.max_block.map(PositiveCount::get);
-    let wait = flags.wait.unwrap_or(false);
-    let metrics = metrics_file(&mut flags)?;
-    let (block_lists, block) = (block_targets(&mut flags)?, block_list_settings(&mut flags));
+    check_metrics(&flags)?;
+    let block_lists = block_lists(&flags)?;
     // A report never reads standard input, so a `--status` without paths lacks nothing.
-    let scan = scan_settings(
-        flags,
+    let scan = live_settings(
+        &flags,
         &Environment {
             stdin_is_given: true,
             ..environment.clone()
         },
     )?;
-    if !block_lists.is_empty() && scan.client.anonymize.is_some() {
-        return Err(Error::HiddenBlockList);
+    if !block_lists.is_empty() && hides_clients(&flags) {
+        return Err(Error::hidden_block_list());
     }
     Ok(ReportSettings {
+        block: block_options(&flags, &scan, environment),
         scan,
-        state,
+        state: state_settings(&flags),
         task,
-        out,
+        out: flags.out,
         cut,
-        always,
-        html,
-        keep,
-        mode,
-        group,
-        log_host,
-        notify_level,
-        max_block,
-        metrics,
-        wait,
+        always: flags.always.unwrap_or(false),
+        html: flags.html.unwrap_or(false),
+        keep: Retention {
+            runs: flags.keep_runs,
+            age: flags.keep,
+        },
+        mode: flags.mode.unwrap_or(MODE),
+        group: flags.group,
+        log_host: flags.log_host,
+        notify_level: flags
+            .notify_level
+            .map_or(Some(NOTIFY_LEVEL), |LevelOrNever(level)| level),
+        metrics: flags.metrics,
+        wait: flags.wait.unwrap_or(false),
         block_lists,
-        block,
+        verified_bots: flags.verified_bots,
     })
 }
 
 /// The pairs of `--block-out` and `--block-format`.
-fn block_targets(flags: &mut Flags) -> Result<Vec<BlockTarget>, Error> {
-    let (paths, formats) = (
-        std::mem::take(&mut flags.block_out),
-        std::mem::take(&mut flags.block_format),
-    );
+fn block_lists(flags: &Flags) -> Result<Vec<(PathBuf, BlockFormat)>, Error> {
+    let (paths, formats) = (&flags.block_out, &flags.block_format);
     if paths.len() != formats.len() {
-        return Err(Error::BlockPairs {
-            files: paths.len(),
-            formats: formats.len(),
-        });
+        return Err(Error::new(
+            format!(
+                "{} of --block-out and {} of --block-format: each list needs both",
+                paths.len(),
+                formats.len(),
+            ),
+            "type --block-out /var/lib/probewatch/block.nft --block-format nft, once for each list",
+        ));
     }
     if let Some(format) = formats.iter().find(|format| format.is_abuse_report()) {
-        return Err(Error::BlockReport(word(format)));
+        return Err(Error::new(
+            format!(
+                "--block-format {} is a report to others, not a list that each run can replace",
+                word(format),
+            ),
+            "type: probewatch block --format abuseipdb -o abuse.csv REPORT",
+        ));
     }
-    if let Some(path) = paths
+    if let Some((_, path)) = paths
         .iter()
         .enumerate()
-        .find_map(|(at, path)| paths[..at].contains(path).then_some(path))
+        .find(|(at, path)| paths[..*at].contains(path))
     {
-        return Err(Error::BlockTwice(sanitized(&path.to_string_lossy())));
+        return Err(Error::new(
+            format!(
+                "--block-out names {} twice: each list needs a file of its own",
+                sanitized_path(path),
+            ),
+            "name another file, or remove one of the two",
+        ));
     }
-    Ok(paths
-        .into_iter()
-        .zip(formats)
-        .map(|(path, format)| BlockTarget { path, format })
-        .collect())
+    Ok(paths.iter().cloned().zip(formats.iter().copied()).collect())
 }
 
-fn block_list_settings(flags: &mut Flags) -> BlockListSettings {
-    BlockListSettings {
-        max_cost: flags.max_cost.map_or(0, Cost::get),
-        max: flags.max_block.map(PositiveCount::get),
-        ttl: flags.ttl.map_or(BLOCK_TTL, DurationArg::duration),
-        aggregate: flags.aggregate.map(PositiveCount::get),
-        verified: std::mem::take(&mut flags.verified_bots),
+fn block_options(
+    flags: &Flags,
+    scan: &ScanSettings,
+    environment: &Environment,
+) -> BlockListOptions {
+    BlockListOptions {
+        max_cost: flags.max_cost.unwrap_or(0),
+        max: flags.max_block,
+        ttl: flags.ttl.unwrap_or(BLOCK_TTL),
+        aggregate: flags.aggregate,
+        proxies_are_known: !scan.client.trusted.is_empty(),
+        now: environment.now,
     }
 }
 
 /// The settings of a `block` in this format.
-///
-/// # Errors
-///
-/// Errors of a scan, [`Error::HiddenBlockList`].
 pub(crate) fn block_settings(
     format: Option<BlockFormat>,
-    mut flags: Flags,
+    flags: Flags,
     environment: &Environment,
 ) -> Result<BlockSettings, Error> {
-    // Formats of other commands may be in a variable or in the file.
-    flags.format = None;
-    let list = block_list_settings(&mut flags);
-    let scan = scan_settings(flags, environment)?;
-    if scan.client.anonymize.is_some() {
-        return Err(Error::HiddenBlockList);
+    let format = format.unwrap_or_default();
+    let flags = Flags {
+        // Formats of other commands may be in a variable or in the file.
+        format: None,
+        // Abuse reports name addresses, so nothing is aggregated there.
+        aggregate: flags.aggregate.filter(|_| !format.is_abuse_report()),
+        ..flags
+    };
+    let scan = scan_settings(flags.clone(), environment)?;
+    if hides_clients(&flags) {
+        return Err(Error::hidden_block_list());
     }
     Ok(BlockSettings {
+        options: block_options(&flags, &scan, environment),
         scan,
-        format: format.unwrap_or_default(),
-        list,
-        now: environment.now,
+        format,
+        verified_bots: flags.verified_bots,
     })
 }
 
 /// The settings of a `verify`.
-///
-/// # Errors
-///
-/// Errors of a scan, [`Error::NoSite`].
 pub(crate) fn verify_settings(
     mut flags: Flags,
     environment: &Environment,
 ) -> Result<VerifySettings, Error> {
-    let save = match flags.output.take() {
-        None => SaveTo::ReportFolder,
-        Some(file) if file == Path::new("-") => SaveTo::Nowhere,
-        Some(file) => SaveTo::File(file),
-    };
     Ok(VerifySettings {
-        site: flags.site.take().ok_or(Error::NoSite)?,
+        save: flags.output.take(),
+        site: flags.site.take().ok_or_else(|| {
+            Error::new(
+                "verify asks your own site: --site is missing",
+                "type: probewatch verify --site https://example.com REPORT",
+            )
+        })?,
         dry_run: flags.dry_run.unwrap_or(false),
-        pause: flags.pause.map_or(VERIFY_PAUSE, DurationArg::duration),
-        max_requests: flags
-            .max_requests
-            .map_or(VERIFY_REQUESTS, PositiveCount::get),
+        pause: flags.pause.unwrap_or(VERIFY_PAUSE),
+        max_requests: flags.max_requests.unwrap_or(VERIFY_REQUESTS),
         cacert: flags.cacert.take(),
-        save,
         now: environment.now,
         scan: scan_settings(flags, environment)?,
     })
 }
 
-/// The file of `--metrics`. The required name also keeps a log or another file from being replaced
-/// by mistake.
-fn metrics_file(flags: &mut Flags) -> Result<Option<PathBuf>, Error> {
-    match flags.metrics.take() {
+/// The name that `--metrics` requires also keeps a log or another file from being replaced by
+/// mistake.
+fn check_metrics(flags: &Flags) -> Result<(), Error> {
+    match &flags.metrics {
         Some(file) if file.extension().is_none_or(|extension| extension != "prom") => {
-            Err(Error::MetricsName(sanitized(&file.to_string_lossy())))
+            Err(Error::without_hint(format!(
+                "--metrics '{}': the name must end in .prom, because node_exporter reads no other file",
+                sanitized_path(file),
+            )))
         }
-        file => Ok(file),
+        _ => Ok(()),
     }
 }
 
 fn period(flags: &Flags) -> Result<Option<PeriodRule>, Error> {
-    let unit = match (flags.daily.unwrap_or(false), flags.hourly.unwrap_or(false)) {
-        (_, true) => PeriodUnit::Hour,
-        (true, _) => PeriodUnit::Day,
-        _ if flags.timezone.is_some() => return Err(Error::NoPeriod),
+    let unit = match (flags.daily, flags.hourly) {
+        (_, Some(true)) => PeriodUnit::Hour,
+        (Some(true), _) => PeriodUnit::Day,
+        _ if flags.timezone.is_some() => {
+            return Err(Error::new(
+                "--timezone applies to --daily and --hourly, and neither is given",
+                "add --daily or --hourly, or remove --timezone",
+            ));
+        }
         _ => return Ok(None),
     };
-    clients::check_periods(flags)?;
+    if hides_clients(flags) {
+        return Err(Error::new(
+            "--anonymize cannot be combined with --daily or --hourly: they add later lines to a report, which needs the addresses",
+            "remove --daily and --hourly: each run then writes its own folder",
+        ));
+    }
     PeriodRule::new(unit, flags.timezone.as_deref())
         .map(Some)
-        .map_err(Error::Zone)
+        .map_err(|error| Error::without_hint(format!("--timezone: {error}")))
 }
 
 fn names_stdin(flags: &Flags) -> bool {
     flags.paths.iter().any(|path| path == Path::new("-"))
 }
 
-fn state_settings(flags: &mut Flags) -> StateSettings {
+fn state_settings(flags: &Flags) -> StateSettings {
     StateSettings {
-        dir: flags.state.take(),
+        dir: flags.state.clone(),
         from_start: flags.from_start.unwrap_or(false),
         reset: flags.reset_state.unwrap_or(false),
         insecure: flags.insecure_state.unwrap_or(false),
     }
 }
 
-/// The settings of a `merge` of these reports.
-///
-/// # Errors
-///
-/// [`Error::NoHits`], [`Error::NoFormat`].
+/// The settings of a command that reads these reports: `merge` or `diff`.
 pub(crate) fn merge_settings(
-    reports: Vec<PathBuf>,
-    mut flags: Flags,
-) -> Result<MergeSettings, Error> {
-    let geoip = std::mem::take(&mut flags.geoip);
-    let (by, full) = (flags.by, flags.full.unwrap_or(false));
-    let fail_on = flags.fail_on.and_then(|LevelOrNever(level)| level);
-    Ok(MergeSettings {
-        reports,
-        by,
-        full,
-        fail_on,
-        geoip,
-        filter: stored_report_settings("merge", flags)?,
-    })
-}
-
-/// The settings of a `diff` of these reports.
-///
-/// # Errors
-///
-/// [`Error::NoHits`], [`Error::NoFormat`].
-pub(crate) fn diff_settings(
-    old: PathBuf,
-    new: PathBuf,
-    flags: Flags,
-) -> Result<DiffSettings, Error> {
-    if flags.format == Some(OutputFormat::Html) {
-        return Err(Error::NoFormat {
-            command: "diff",
-            format: "html".to_owned(),
-        });
-    }
-    if flags.format == Some(OutputFormat::Partial) {
-        return Err(Error::NoFormat {
-            command: "diff",
-            format: "partial".to_owned(),
-        });
-    }
-    Ok(DiffSettings {
-        old,
-        new,
-        filter: stored_report_settings("diff", flags)?,
-    })
-}
-
-fn stored_report_settings(
     command: &'static str,
+    reports: Vec<PathBuf>,
     flags: Flags,
-) -> Result<ReportFilterSettings, Error> {
-    let format = flags.format.unwrap_or_default();
-    if format.hit_format().is_some() {
-        return Err(Error::NoHits {
-            command,
-            format: word(&format),
-        });
-    }
-    if format == OutputFormat::Prometheus {
-        return Err(Error::NoFormat {
-            command,
-            format: word(&format),
-        });
-    }
+) -> Result<ScanSettings, Error> {
     check_partial(&flags)?;
-    Ok(ReportFilterSettings {
-        rules: rule_choice(&flags),
-        anonymize: clients::anonymize(flags.anonymize.as_ref()),
-        quiet: flags.is_quiet(),
-        apps: flags.app,
-        min_severity: flags.min_severity.unwrap_or(Severity::DEFAULT_MIN),
-        outcomes: flags.outcome,
-        format,
-        top: flags.top.map(PositiveCount::get),
-        output: flags.output.filter(|path| path != Path::new("-")),
-        color: flags.color.unwrap_or_default(),
-    })
+    let settings = ScanSettings {
+        paths: reports,
+        ..common_settings(flags)
+    };
+    let format = word(&settings.format);
+    match settings.format {
+        OutputFormat::Html | OutputFormat::Partial if command == "diff" => {
+            Err(Error::no_format(command, &format))
+        }
+        OutputFormat::Prometheus => Err(Error::no_format(command, &format)),
+        hits if hits.hit_format().is_some() => Err(Error::new(
+            format!("{command} does not print {format}: a report contains no single hits"),
+            "type -f table, -f csv or -f json",
+        )),
+        _ => Ok(settings),
+    }
 }
 
 /// The rules to load.
@@ -654,24 +571,9 @@ pub(crate) fn rule_choice(flags: &Flags) -> RuleChoice {
         no_builtin: flags.no_builtin.unwrap_or(false),
         disable: flags.disable.clone(),
         only: flags.only.clone(),
-        severity: flags
-            .severity
-            .iter()
-            .map(|change| (change.id.clone(), change.level))
-            .collect(),
+        severity: flags.severity.clone(),
         no_prefilter: flags.no_prefilter.unwrap_or(false),
         with_cases: false,
-    }
-}
-
-fn format_choice(format: Option<LogFormatSpec>, fields: Vec<FieldKey>) -> FormatChoice {
-    let fields = fields
-        .into_iter()
-        .map(|FieldKey { meaning, key }| (meaning, key))
-        .collect();
-    FormatChoice {
-        requested: format.and_then(LogFormatSpec::format),
-        fields,
     }
 }
 
@@ -684,10 +586,12 @@ fn bounds(flags: &Flags, now: i64) -> Result<(Option<TimeBound>, Option<TimeBoun
     if let (Some(from), Some(to), Some(since), Some(until)) = (from, to, since, until)
         && time_spec::is_empty(since, until)
     {
-        return Err(Error::NoTime {
-            since: from.to_string(),
-            until: to.to_string(),
-        });
+        return Err(Error::new(
+            format!(
+                "no line is between --since {from} and --until {to}: the first is not before the second",
+            ),
+            "--until is exclusive: for the first day of November type --since 2026-11-01 --until 2026-11-02",
+        ));
     }
     Ok((since, until))
 }
@@ -696,7 +600,7 @@ fn bounds(flags: &Flags, now: i64) -> Result<(Option<TimeBound>, Option<TimeBoun
 fn server_logs(flags: &Flags) -> Result<ConfiguredLogs, Error> {
     let mut all = ConfiguredLogs::default();
     let mut add = |logs: Result<ConfiguredLogs, ServerConfigError>| -> Result<(), Error> {
-        let logs = logs.map_err(|error| Error::Server(sanitized(&error.to_string())))?;
+        let logs = logs.map_err(|error| Error::without_hint(sanitized(&error.to_string())))?;
         all.logs.extend(logs.logs);
         all.error_logs.extend(logs.error_logs);
         all.notices.extend(logs.notices);
@@ -727,191 +631,59 @@ fn server_config_path(given: &Path, usual: &[&str]) -> PathBuf {
         .unwrap_or_else(|| usual.first().map(PathBuf::from).unwrap_or_default())
 }
 
-/// Why a run was not started.
+/// Why a run was not started. Text from arguments and files is escaped.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    /// No path, and standard input is not piped.
-    #[error("nothing to read: no path is given, and standard input is a terminal or a device")]
-    NothingToRead,
-    /// No line can be between the two.
-    #[error(
-        "no line is between --since {since} and --until {until}: the first is not before the second"
-    )]
-    NoTime {
-        /// `--since` as it was typed.
-        since: String,
-        /// `--until` as it was typed.
-        until: String,
-    },
-    /// The configuration file cannot be read.
-    #[error("cannot read the configuration file '{path}': {source}")]
-    Unreadable {
-        /// The file, escaped.
-        path: String,
-        /// Why.
-        source: io::Error,
-    },
-    /// The configuration of a server is wrong or missing. Holds the message, escaped.
-    #[error("{0}")]
-    Server(String),
-    /// The configuration file is wrong.
-    #[error("{path}: {message}")]
-    File {
-        /// The file, escaped.
-        path: String,
-        /// What is wrong, with the line and a mark under it.
-        message: String,
-    },
-    /// A format of hits or of metrics has no rows.
-    #[error("--by applies to table and csv; {format} prints {what}, not rows")]
-    ByFormat {
-        /// The format.
-        format: String,
-        /// What it prints.
-        what: &'static str,
-    },
-    /// A page has all sections.
-    #[error("--by applies to table and csv; a page has all sections")]
-    ByHtml,
-    /// No path to follow.
-    #[error("nothing to follow: name logs, folders or globs, or - for a pipe")]
-    NothingToFollow,
-    /// A pipe with what it cannot have.
-    #[error(
-        "follow - reads a pipe alone: it has no state, because a pipe cannot be read again, and no live view, which reads the keyboard"
-    )]
-    PipeAlone,
-    /// `follow` never ends, so a document would never be complete.
-    #[error(
-        "follow prints only table, ndjson, ecs or ocsf: csv, json, html, prometheus and partial need a complete log"
-    )]
-    OnlyLive,
-    /// No path to report on, or standard input.
-    #[error("nothing to report on: name logs, folders or globs; standard input cannot be used")]
-    NothingToReport,
-    /// `report` without a state.
-    #[error("report needs a folder for its state: --state is missing")]
-    NoState,
-    /// `report` without a folder for reports.
-    #[error("report needs a folder for its reports: --out is missing")]
-    NoOut,
-    /// `verify` without a site.
-    #[error("verify asks your own site: --site is missing")]
-    NoSite,
-    /// A time zone without periods.
-    #[error("--timezone applies to --daily and --hourly, and neither is given")]
-    NoPeriod,
-    /// No such time zone. Holds the message.
-    #[error("--timezone: {0}")]
-    Zone(String),
-    /// A partial report is for `merge`.
-    #[error("--by applies to table and csv; a partial report has no rows")]
-    ByPartial,
-    /// Without its clients a partial report could not be merged.
-    #[error("a partial report contains the clients, so --anonymize does not apply to it")]
-    HiddenPartial,
-    /// A command that has no such format.
-    #[error("{command} does not print {format}")]
-    NoFormat {
-        /// The command.
-        command: &'static str,
-        /// The format.
-        format: String,
-    },
-    /// A report has counts, not hits.
-    #[error("{command} does not print {format}: a report contains no single hits")]
-    NoHits {
-        /// The command.
-        command: &'static str,
-        /// The format.
-        format: String,
-    },
-    /// A file of metrics that would not be read. Holds its name, escaped.
-    #[error(
-        "--metrics '{0}': the name must end in .prom, because node_exporter reads no other file"
-    )]
-    MetricsName(String),
-    /// The settings on clients are wrong.
-    #[error(transparent)]
-    Clients(#[from] ClientError),
-    /// Each block list needs a file and a format.
-    #[error("{files} of --block-out and {formats} of --block-format: each list needs both")]
-    BlockPairs {
-        /// Files.
-        files: usize,
-        /// Formats.
-        formats: usize,
-    },
-    /// Two block lists in one file. Holds the file, escaped.
-    #[error("--block-out names {0} twice: each list needs a file of its own")]
-    BlockTwice(String),
-    /// An abuse report is sent once; a list is replaced by every run. Holds the format.
-    #[error("--block-format {0} is a report to others, not a list that each run can replace")]
-    BlockReport(String),
-    /// A block list names addresses.
-    #[error("a block list needs the addresses of clients, and --anonymize hides them")]
-    HiddenBlockList,
-    /// The report and the rules would overwrite each other.
-    #[error("the report and --emit-rules would both go to {output}")]
-    SameOutput {
-        /// The file, escaped, or standard output.
-        output: String,
-    },
+#[error("{message}")]
+pub(crate) struct Error {
+    message: String,
+    /// What to type instead, where the message does not contain it.
+    pub(crate) hint: Option<&'static str>,
 }
 
 impl Error {
-    /// What to type instead, where the message does not contain it.
-    #[must_use]
-    pub(crate) fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::NothingToRead => {
-                Some("name a log or a folder of logs, such as: probewatch scan /var/log/nginx/")
-            }
-            Self::NoTime { .. } => Some(
-                "--until is exclusive: for the first day of November type --since 2026-11-01 --until 2026-11-02",
-            ),
-            Self::Unreadable { .. } => {
-                Some("name an existing file with --config or PROBEWATCH_CONFIG, or use neither")
-            }
-            Self::NothingToFollow => Some("type: probewatch follow /var/log/nginx/access.log"),
-            Self::PipeAlone => Some("omit the other paths, --state and --tui"),
-            Self::NothingToReport => Some(
-                "type: probewatch report --state DIR --out DIR /var/log/nginx/, or for a pipe: probewatch scan -",
-            ),
-            Self::NoState => Some(
-                "type: probewatch report --state /var/lib/probewatch --out DIR PATH, or for a single run: probewatch scan PATH",
-            ),
-            Self::NoOut => Some(
-                "type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing",
-            ),
-            Self::NoSite => Some("type: probewatch verify --site https://example.com REPORT"),
-            Self::NoPeriod => Some("add --daily or --hourly, or remove --timezone"),
-            Self::ByFormat { .. } | Self::ByHtml | Self::ByPartial => {
-                Some("type -f csv with --by, or remove --by")
-            }
-            Self::OnlyLive => Some(
-                "type -f ndjson, or remove -f; 'probewatch scan' prints CSV, JSON and pages; --metrics FILE writes metrics",
-            ),
-            Self::HiddenPartial => Some(
-                "remove --anonymize here, and type it with the last merge: probewatch merge --anonymize FILE...",
-            ),
-            Self::NoFormat { .. } | Self::NoHits { .. } => Some("type -f table, -f csv or -f json"),
-            Self::SameOutput { .. } => {
-                Some("name two files, or remove --output to print the report on standard output")
-            }
-            Self::Clients(error) => error.hint(),
-            Self::BlockPairs { .. } => Some(
-                "type --block-out /var/lib/probewatch/block.nft --block-format nft, once for each list",
-            ),
-            Self::BlockTwice(_) => Some("name another file, or remove one of the two"),
-            Self::BlockReport(_) => {
-                Some("type: probewatch block --format abuseipdb -o abuse.csv REPORT")
-            }
-            Self::HiddenBlockList => Some(
-                "remove --anonymize, PROBEWATCH_ANONYMIZE and the key 'anonymize', or type --anonymize=off",
-            ),
-            Self::Zone(_) | Self::Server(_) | Self::File { .. } | Self::MetricsName(_) => None,
+    fn new(message: impl Into<String>, hint: &'static str) -> Self {
+        Self {
+            message: message.into(),
+            hint: Some(hint),
         }
+    }
+
+    /// An error that contains what to type.
+    pub(crate) fn without_hint(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// `--by` with a format without rows.
+    pub(crate) fn no_rows(has: &str) -> Self {
+        Error::new(
+            format!("--by applies to table and csv; {has}"),
+            "type -f csv with --by, or remove --by",
+        )
+    }
+
+    /// The configuration file cannot be read.
+    pub(crate) fn unreadable(path: &str, source: &io::Error) -> Self {
+        Error::new(
+            format!("cannot read the configuration file '{path}': {source}"),
+            "name an existing file with --config or PROBEWATCH_CONFIG, or use neither",
+        )
+    }
+
+    fn no_format(command: &str, format: &str) -> Self {
+        Error::new(
+            format!("{command} does not print {format}"),
+            "type -f table, -f csv or -f json",
+        )
+    }
+
+    fn hidden_block_list() -> Self {
+        Error::new(
+            "a block list needs the addresses of clients, and --anonymize hides them",
+            "remove --anonymize, PROBEWATCH_ANONYMIZE and the key 'anonymize', or type --anonymize=off",
+        )
     }
 }
 

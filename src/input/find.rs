@@ -17,6 +17,7 @@ use std::{fs, io};
 
 use super::filesystem::is_on_pseudo_filesystem;
 use super::wildcard::{GlobMatches, expand, is_pattern};
+use crate::os::accounts::{self, GROUP_FILE, PASSWD_FILE};
 use crate::os::system::list_folder;
 
 /// One input to read.
@@ -181,7 +182,7 @@ impl Search {
         let (named, literal) = (by != InputOrigin::Folder, by == InputOrigin::Name);
         let id = Some((metadata.dev(), metadata.ino()));
         let kind = metadata.file_type();
-        let may_be_pseudo = by != InputOrigin::Name || kind.is_dir();
+        let may_be_pseudo = !literal || kind.is_dir();
         if may_be_pseudo && self.is_pseudo_file(path, metadata.dev()) {
             self.notice(format!(
                 "{} is on a pseudo file system of the kernel; skipped",
@@ -189,23 +190,19 @@ impl Search {
             ));
         } else if kind.is_dir() {
             self.folder(path, (metadata.dev(), metadata.ino()));
-        } else if kind.is_file() {
+        } else if kind.is_file() || kind.is_fifo() && literal {
             self.add(InputSource {
                 path: path.to_owned(),
                 named,
                 literal,
-                kind: SourceKind::File,
+                kind: if kind.is_file() {
+                    SourceKind::File
+                } else {
+                    SourceKind::Stream
+                },
                 id,
             });
-        } else if kind.is_fifo() && by == InputOrigin::Name {
-            self.add(InputSource {
-                path: path.to_owned(),
-                named,
-                literal,
-                kind: SourceKind::Stream,
-                id,
-            });
-        } else if by == InputOrigin::Name {
+        } else if literal {
             self.problem(path, format!("is {}, not a log", describe(kind)));
         } else {
             // Reading a pipe that the user did not name could block forever.
@@ -305,9 +302,6 @@ fn describe(kind: FileType) -> &'static str {
     }
 }
 
-const GROUP_FILE: &str = "/etc/group";
-const PASSWD_FILE: &str = "/etc/passwd";
-
 /// Group rights: read a file, and search a folder. Listing a folder needs both.
 const GROUP_READ: u32 = 0o040;
 const GROUP_SEARCH: u32 = 0o010;
@@ -318,7 +312,7 @@ pub(crate) fn describe_denied(path: &Path) -> String {
     let Some(group) = group_of(path) else {
         return "permission denied".to_owned();
     };
-    let user = name_of(PASSWD_FILE, rustix::process::geteuid().as_raw())
+    let user = accounts::name(PASSWD_FILE, rustix::process::geteuid().as_raw())
         .unwrap_or_else(|| "USER".to_owned());
     format!(
         "permission denied; the group {group} may read it: type sudo usermod -aG {group} {user} and log in again"
@@ -345,7 +339,7 @@ fn group_of(path: &Path) -> Option<String> {
         ),
     };
     let group = group_with_access(&found, needed)?;
-    name_of(GROUP_FILE, group)
+    accounts::name(GROUP_FILE, group)
 }
 
 fn group_with_access(found: &Metadata, needed: u32) -> Option<u32> {
@@ -356,17 +350,6 @@ fn group_with_access(found: &Metadata, needed: u32) -> Option<u32> {
             .is_ok_and(|groups| groups.iter().any(|one| one.as_raw() == group))
     };
     (found.mode() & needed == needed && group != 0 && !is_member()).then_some(group)
-}
-
-/// The name for a number in a list: the first and the third field of its lines.
-fn name_of(list: &str, number: u32) -> Option<String> {
-    let text = fs::read_to_string(list).ok()?;
-    let name = |line: &str| {
-        let mut fields = line.split(':');
-        let name = fields.next().filter(|name| !name.is_empty())?;
-        (fields.nth(1)?.parse() == Ok(number)).then(|| name.to_owned())
-    };
-    text.lines().find_map(name)
 }
 
 #[cfg(test)]
@@ -582,22 +565,5 @@ mod tests {
             (found.sources[0].kind, found.sources[0].named),
             (SourceKind::Stdin, true)
         );
-    }
-
-    #[test]
-    fn name_of_finds_the_name_for_an_id() {
-        let folder = tempfile::tempdir().unwrap();
-        let list = folder.path().join("group");
-        fs::write(
-            &list,
-            "root:x:0:\n# a note\nadm:x:4:syslog,jo\nodd\n:x:5:\n",
-        )
-        .unwrap();
-        let name = |number| name_of(list.to_str().unwrap(), number);
-        assert_eq!(
-            [name(4), name(0), name(5), name(44)],
-            [Some("adm".to_owned()), Some("root".to_owned()), None, None]
-        );
-        assert_eq!(name_of("/nonexistent", 4), None);
     }
 }

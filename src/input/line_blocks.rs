@@ -100,6 +100,23 @@ enum BlockBody {
 }
 
 impl LineBlock {
+    /// These whole lines.
+    pub(super) fn of_lines(offset: u64, buffer: Vec<u8>) -> Self {
+        let len = buffer.len();
+        Self {
+            offset,
+            body: BlockBody::Lines { buffer, len },
+        }
+    }
+
+    /// Text that was skipped.
+    pub(super) fn of_skipped(offset: u64, skipped: SkippedText) -> Self {
+        Self {
+            offset,
+            body: BlockBody::Skipped(skipped),
+        }
+    }
+
     /// The lines as a chunk.
     pub(super) fn chunk(&self) -> Chunk<'_> {
         let body = match &self.body {
@@ -346,10 +363,10 @@ impl<R: Read> LineBlockReader<R> {
         }
         // The line began before the NULs.
         self.until = self.until.max(self.offset + 1);
-        Some(LineBlock {
-            offset: self.offset - nuls,
-            body: BlockBody::Skipped(SkippedText::nuls(nuls)),
-        })
+        Some(LineBlock::of_skipped(
+            self.offset - nuls,
+            SkippedText::nuls(nuls),
+        ))
     }
 
     /// Skips a line that fills the buffer. Returns `None` if the source failed within it.
@@ -410,9 +427,6 @@ impl<R: Read> LineBlockReader<R> {
     fn skip_line(&mut self, line: SkippedText, extra: u64) -> LineBlock {
         let offset = self.offset;
         self.offset += line.bytes + extra;
-        LineBlock {
-            offset,
-            body: BlockBody::Skipped(line),
-        }
+        LineBlock::of_skipped(offset, line)
     }
 }

@@ -102,26 +102,34 @@ fn read_lines<R: Read>(
             max_line,
         },
     );
-    let mut summary = LinesSummary::default();
+    let (mut count, mut damage) = (0, None);
+    let mut emit = |line: InputLine<'_>| {
+        count += 1;
+        take(count, line)
+    };
     loop {
         let block = match lines.next() {
             Ok(Some(block)) => block,
             Ok(None) => break,
             Err(error) => {
-                summary.damage = Some(error.to_string());
+                damage = Some(error.to_string());
                 break;
             }
         };
         let flow = match block.chunk().body {
             Body::Skipped(skipped) if skipped.lines() == 0 => ControlFlow::Continue(()),
-            Body::Skipped(line) => emit(InputLine::Oversized(line.bytes), &mut summary, &mut take),
-            Body::Lines(text) => split_block(text, max_line, &mut summary, &mut take),
+            Body::Skipped(line) => emit(InputLine::Oversized(line.bytes)),
+            Body::Lines(text) => split_block(text, max_line, &mut emit),
         };
         if flow.is_break() {
             break;
         }
         lines.recycle(block.into_buffer());
     }
+    let summary = LinesSummary {
+        lines: count,
+        damage,
+    };
     Ok((summary, lines.into_source()))
 }
 
@@ -129,8 +137,7 @@ fn read_lines<R: Read>(
 fn split_block(
     mut text: &[u8],
     max_line: usize,
-    summary: &mut LinesSummary,
-    take: &mut impl FnMut(u64, InputLine<'_>) -> ControlFlow<()>,
+    emit: &mut impl FnMut(InputLine<'_>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     while !text.is_empty() {
         let newline = memchr(b'\n', text);
@@ -140,22 +147,12 @@ fn split_block(
         if line.is_empty() && newline.is_none() {
             break;
         }
-        let line = match line.len() {
+        emit(match line.len() {
             length if length > max_line => InputLine::Oversized(length as u64),
             _ => InputLine::Text(line.strip_suffix(b"\r").unwrap_or(line)),
-        };
-        emit(line, summary, take)?;
+        })?;
     }
     ControlFlow::Continue(())
-}
-
-fn emit(
-    line: InputLine<'_>,
-    summary: &mut LinesSummary,
-    take: &mut impl FnMut(u64, InputLine<'_>) -> ControlFlow<()>,
-) -> ControlFlow<()> {
-    summary.lines += 1;
-    take(summary.lines, line)
 }
 
 /// The first and last lines of a text, whole lines only.

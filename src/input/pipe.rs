@@ -6,12 +6,12 @@
 
 use std::io::{self, ErrorKind, Read};
 use std::path::Path;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
+use std::sync::mpsc::{Receiver, SendError, SyncSender, TryRecvError, sync_channel};
 use std::thread;
 
 use memchr::{memchr, memchr_iter, memrchr};
 
-use super::read::{Body, Chunk, SkippedText};
+use super::line_blocks::{Body, LineBlock, SkippedText};
 use super::sparse::leading_nuls;
 use super::tail::LineChunk;
 
@@ -19,26 +19,15 @@ use super::tail::LineChunk;
 pub(crate) const STDIN: &str = "-";
 /// Bytes of one read: the capacity of a pipe on Linux.
 const READ: usize = 64 << 10;
-/// Pieces that wait to be scanned. Then the reader waits, and with it the writer of the pipe.
+/// Blocks that wait to be scanned. Then the reader waits, and with it the writer of the pipe.
 const WAITING: usize = 16;
 
 /// A pipe that is read in the background.
 #[derive(Debug)]
 pub(crate) struct Pipe {
-    pieces: Receiver<PipePiece>,
+    blocks: Receiver<io::Result<LineBlock>>,
     lines: u64,
     end: Option<Result<(), io::Error>>,
-}
-
-/// What was read.
-#[derive(Debug)]
-enum PipePiece {
-    /// Whole lines from this offset on.
-    Lines(u64, Vec<u8>),
-    /// A line over the limit, or NULs before one, from this offset on.
-    Skipped(u64, SkippedText),
-    /// The pipe cannot be read on.
-    Failed(io::Error),
 }
 
 impl Pipe {
@@ -48,19 +37,23 @@ impl Pipe {
         max_line: usize,
         wake: impl Fn() + Send + 'static,
     ) -> Self {
-        let (sender, pieces) = sync_channel(WAITING);
+        let (sender, blocks) = sync_channel(WAITING);
         thread::spawn(move || {
             let mut splitter = LineSplitter {
                 max_line,
-                ..LineSplitter::default()
+                rest: Vec::new(),
+                offset: 0,
+                dropped: SkippedText::default(),
+                sender,
+                wake,
             };
             // Fails if the run has ended.
-            let _ = splitter.pass_on(source, &sender, &wake);
-            drop(sender);
-            wake();
+            let _ = splitter.read_all(source);
+            drop(splitter.sender);
+            (splitter.wake)();
         });
         Self {
-            pieces,
+            blocks,
             lines: 0,
             end: None,
         }
@@ -69,10 +62,9 @@ impl Pipe {
     /// Passes on the lines that have arrived.
     pub(crate) fn read(&mut self, each: &mut impl FnMut(&LineChunk<'_>)) {
         while self.end.is_none() {
-            let (offset, text) = match self.pieces.try_recv() {
-                Ok(PipePiece::Lines(offset, text)) => (offset, Ok(text)),
-                Ok(PipePiece::Skipped(offset, skipped)) => (offset, Err(skipped)),
-                Ok(PipePiece::Failed(error)) => {
+            let block = match self.blocks.try_recv() {
+                Ok(Ok(block)) => block,
+                Ok(Err(error)) => {
                     self.end = Some(Err(error));
                     return;
                 }
@@ -82,10 +74,7 @@ impl Pipe {
                     return;
                 }
             };
-            let (body, lines) = match &text {
-                Ok(text) => (Body::Lines(text), memchr_iter(b'\n', text).count() as u64),
-                Err(skipped) => (Body::Skipped(*skipped), skipped.lines()),
-            };
+            let chunk = block.chunk();
             each(&LineChunk {
                 log: 0,
                 generation: 0,
@@ -94,9 +83,12 @@ impl Pipe {
                 from_pattern: false,
                 fresh: true,
                 lines_before: self.lines,
-                chunk: Chunk { offset, body },
+                chunk,
             });
-            self.lines += lines;
+            self.lines += match chunk.body {
+                Body::Lines(text) => memchr_iter(b'\n', text).count() as u64,
+                Body::Skipped(skipped) => skipped.lines(),
+            };
         }
     }
 
@@ -106,9 +98,9 @@ impl Pipe {
     }
 }
 
-/// Splits what is read into lines.
-#[derive(Debug, Default)]
-struct LineSplitter {
+/// Splits what is read into blocks of whole lines. A pipe that cannot be read on ends in an error.
+#[derive(Debug)]
+struct LineSplitter<W> {
     max_line: usize,
     /// The start of a line whose newline has not arrived.
     rest: Vec<u8>,
@@ -116,49 +108,43 @@ struct LineSplitter {
     offset: u64,
     /// What was dropped of the current line, as it is too long.
     dropped: SkippedText,
+    sender: SyncSender<io::Result<LineBlock>>,
+    wake: W,
 }
 
-/// The receiver is gone.
-struct Stopped;
+/// Fails if the receiver is gone.
+type Sent = Result<(), SendError<io::Result<LineBlock>>>;
 
-impl LineSplitter {
-    fn pass_on(
-        &mut self,
-        mut source: impl Read,
-        sender: &SyncSender<PipePiece>,
-        wake: &impl Fn(),
-    ) -> Result<(), Stopped> {
+impl<W: Fn()> LineSplitter<W> {
+    fn read_all(&mut self, mut source: impl Read) -> Sent {
         let mut buffer = vec![0; READ];
-        let mut send = |line_chunk| {
-            sender.send(line_chunk).map_err(|_| Stopped)?;
-            wake();
-            Ok(())
-        };
         loop {
             match source.read(&mut buffer) {
-                Ok(0) => return self.finish(&mut send),
-                Ok(length) => self.add(&buffer[..length], &mut send)?,
+                Ok(0) => return self.finish(),
+                Ok(length) => self.add(&buffer[..length])?,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => {
-                    self.finish(&mut send)?;
-                    return send(PipePiece::Failed(error));
+                    self.finish()?;
+                    return self.send(Err(error));
                 }
             }
         }
     }
 
-    fn add(
-        &mut self,
-        mut text: &[u8],
-        send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>,
-    ) -> Result<(), Stopped> {
+    fn send(&self, block: io::Result<LineBlock>) -> Sent {
+        self.sender.send(block)?;
+        (self.wake)();
+        Ok(())
+    }
+
+    fn add(&mut self, mut text: &[u8]) -> Sent {
         if self.dropped.bytes > 0 {
             let Some(newline) = memchr(b'\n', text) else {
                 self.dropped.add(text);
                 return Ok(());
             };
             self.dropped.add(&text[..newline]);
-            self.finish(send)?;
+            self.finish()?;
             // The newline.
             self.offset += 1;
             text = &text[newline + 1..];
@@ -166,14 +152,14 @@ impl LineSplitter {
         self.rest.extend_from_slice(text);
         if let Some(last) = memrchr(b'\n', &self.rest) {
             let next = self.rest.split_off(last + 1);
-            self.send_rest(send)?;
+            self.send_rest()?;
             self.rest = next;
         }
         if self.rest.len() > self.max_line {
             let nuls = leading_nuls(&self.rest);
             if nuls > 0 {
                 self.rest.drain(..nuls);
-                return self.skip(SkippedText::nuls(nuls as u64), send);
+                return self.skip(SkippedText::nuls(nuls as u64));
             }
             self.dropped.add(&self.rest);
             self.rest.clear();
@@ -182,39 +168,28 @@ impl LineSplitter {
     }
 
     /// The last line, which may lack its newline.
-    fn finish(
-        &mut self,
-        send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>,
-    ) -> Result<(), Stopped> {
+    fn finish(&mut self) -> Sent {
         let dropped = std::mem::take(&mut self.dropped);
         if dropped.bytes > 0 {
-            return self.skip(dropped, send);
-        }
-        if self.rest.is_empty() {
+            self.skip(dropped)
+        } else if self.rest.is_empty() {
             Ok(())
         } else {
-            self.send_rest(send)
+            self.send_rest()
         }
     }
 
-    fn skip(
-        &mut self,
-        skipped: SkippedText,
-        send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>,
-    ) -> Result<(), Stopped> {
+    fn skip(&mut self, skipped: SkippedText) -> Sent {
         let offset = self.offset;
         self.offset += skipped.bytes;
-        send(PipePiece::Skipped(offset, skipped))
+        self.send(Ok(LineBlock::of_skipped(offset, skipped)))
     }
 
-    fn send_rest(
-        &mut self,
-        send: &mut impl FnMut(PipePiece) -> Result<(), Stopped>,
-    ) -> Result<(), Stopped> {
+    fn send_rest(&mut self) -> Sent {
         let lines = std::mem::take(&mut self.rest);
         let offset = self.offset;
         self.offset += lines.len() as u64;
-        send(PipePiece::Lines(offset, lines))
+        self.send(Ok(LineBlock::of_lines(offset, lines)))
     }
 }
 

@@ -22,8 +22,8 @@ pub use super::line_blocks::{Body, Chunk, SkippedText};
 use super::line_blocks::{LineBlock, LineBlockReader};
 use super::magic;
 use super::magic::{Compression, HEAD};
-use super::read_context::{ChunkObserver, ReadContext, WorkSizes};
 pub use super::read_context::{MAX_LINE, OpenError, ReadOptions, ReadSummary};
+use super::read_context::{ReadContext, WorkSizes};
 use super::readers::{CancellableReader, CountingReader, PeekReader, PollingReader};
 use super::regular_file::read_regular;
 
@@ -33,21 +33,18 @@ use super::regular_file::read_regular;
 ///
 /// As for [`read_observed`].
 #[cfg(any(test, feature = "internals"))]
-pub fn read<T, J, K>(
+pub fn read<T: Send>(
     source: &InputSource,
     options: &ReadOptions<'_>,
-    process: &J,
-    commit: &K,
-) -> Result<ReadSummary, OpenError>
-where
-    T: Send,
-    J: Fn(Chunk<'_>) -> T + Sync,
-    K: Fn(T) + Sync,
-{
-    read_observed(source, options, &|_| {}, process, commit)
+    process: &(dyn Fn(Chunk<'_>) -> T + Sync),
+    commit: &(dyn Fn(T) + Sync),
+) -> Result<ReadSummary, OpenError> {
+    read_observed(source, None, options, &|_| {}, process, commit)
 }
 
-/// Reads `source` to its end, or to the length that a regular file had when it was opened.
+/// Reads `source` to its end, or to the length that a regular file had when it was opened; or the
+/// bytes of `reader` in its place, which may be compressed. A read of it that blocks cannot be
+/// stopped.
 ///
 /// `process` is called for each chunk, on any worker of the rayon pool and in any order;
 /// [`Chunk::offset`] gives the order. `commit` receives the result of `process`, also on any
@@ -64,71 +61,32 @@ where
 /// # Errors
 ///
 /// [`OpenError`], before the first call of `process`. Later errors are in [`ReadSummary::damage`].
-pub(crate) fn read_observed<T, J, K>(
+pub(crate) fn read_observed<T: Send>(
     source: &InputSource,
+    reader: Option<&mut (dyn Read + Send)>,
     options: &ReadOptions<'_>,
     observer: &(dyn Fn(Chunk<'_>) + Sync),
-    process: &J,
-    commit: &K,
-) -> Result<ReadSummary, OpenError>
-where
-    T: Send,
-    J: Fn(Chunk<'_>) -> T + Sync,
-    K: Fn(T) + Sync,
-{
-    read_by(
-        source,
-        &ReadContext {
-            options,
-            sizes: WorkSizes::DEFAULT,
-            observer: ChunkObserver(observer),
-            process,
-            commit,
-        },
-    )
-}
-
-/// Like [`read_observed`], for the bytes of any reader. They may be compressed. A read that blocks
-/// cannot be stopped.
-///
-/// # Errors
-///
-/// As for [`read_observed`].
-pub(crate) fn read_reader<R, T, J, K>(
-    reader: R,
-    options: &ReadOptions<'_>,
-    observer: &(dyn Fn(Chunk<'_>) + Sync),
-    process: &J,
-    commit: &K,
-) -> Result<ReadSummary, OpenError>
-where
-    R: Read + Send,
-    T: Send,
-    J: Fn(Chunk<'_>) -> T + Sync,
-    K: Fn(T) + Sync,
-{
-    read_sequential(
-        reader,
-        &ReadContext {
-            options,
-            sizes: WorkSizes::DEFAULT,
-            observer: ChunkObserver(observer),
-            process,
-            commit,
-        },
-    )
+    process: &(dyn Fn(Chunk<'_>) -> T + Sync),
+    commit: &(dyn Fn(T) + Sync),
+) -> Result<ReadSummary, OpenError> {
+    let context = ReadContext {
+        options,
+        sizes: WorkSizes::DEFAULT,
+        observer,
+        process,
+        commit,
+    };
+    match reader {
+        Some(reader) => read_sequential(reader, &context),
+        None => read_by(source, &context),
+    }
 }
 
 /// A file of length 0 may have content all the same, as in `/proc`.
-pub(super) fn read_by<T, J, K>(
+pub(super) fn read_by<T: Send>(
     source: &InputSource,
-    context: &ReadContext<'_, J, K>,
-) -> Result<ReadSummary, OpenError>
-where
-    T: Send,
-    J: Fn(Chunk<'_>) -> T + Sync,
-    K: Fn(T) + Sync,
-{
+    context: &ReadContext<'_, T>,
+) -> Result<ReadSummary, OpenError> {
     if source.kind == SourceKind::Stdin {
         if context.options.range.is_some() {
             return Err(OpenError::NoRange);
@@ -170,35 +128,19 @@ pub(crate) fn has_byte_ranges(source: &InputSource) -> Result<bool, OpenError> {
     Ok(magic::detect(&snapshot.head)?.is_none())
 }
 
-fn read_file<T, J, K>(file: File, context: &ReadContext<'_, J, K>) -> Result<ReadSummary, OpenError>
-where
-    T: Send,
-    J: Fn(Chunk<'_>) -> T + Sync,
-    K: Fn(T) + Sync,
-{
+fn read_file<T: Send>(file: File, context: &ReadContext<'_, T>) -> Result<ReadSummary, OpenError> {
     let snapshot = FileSnapshot::take(&file)?;
     match magic::detect(&snapshot.head)? {
         None => read_regular(&file, &snapshot, context),
         Some(_) if context.options.range.is_some() => Err(OpenError::NoRange),
-        Some(compression) => read_compressed(
-            CountingReader::new(file, context.options.progress),
-            compression,
-            CountingReader::bytes,
-            context,
-        ),
+        Some(_) => read_sequential(file, context),
     }
 }
 
-pub(super) fn read_pipe<F, T, J, K>(
+pub(super) fn read_pipe<F: AsFd + Send, T: Send>(
     fd: F,
-    context: &ReadContext<'_, J, K>,
-) -> Result<ReadSummary, OpenError>
-where
-    F: AsFd + Send,
-    T: Send,
-    J: Fn(Chunk<'_>) -> T + Sync,
-    K: Fn(T) + Sync,
-{
+    context: &ReadContext<'_, T>,
+) -> Result<ReadSummary, OpenError> {
     read_sequential(
         PollingReader {
             fd,
@@ -209,16 +151,10 @@ where
 }
 
 /// Reads from start to end what can be neither mapped nor read in parts.
-fn read_sequential<R, T, J, K>(
+fn read_sequential<R: Read + Send, T: Send>(
     reader: R,
-    context: &ReadContext<'_, J, K>,
-) -> Result<ReadSummary, OpenError>
-where
-    R: Read + Send,
-    T: Send,
-    J: Fn(Chunk<'_>) -> T + Sync,
-    K: Fn(T) + Sync,
-{
+    context: &ReadContext<'_, T>,
+) -> Result<ReadSummary, OpenError> {
     let mut source = PeekReader::new(CountingReader::new(reader, context.options.progress), HEAD);
     match source.take_initial_error() {
         Some(_) if context.stopped() => {
@@ -232,9 +168,7 @@ where
     }
     match magic::detect(source.head())? {
         None => Ok(read_stream(source, context)?.0),
-        Some(compression) => {
-            read_compressed(source, compression, |source| source.rest().bytes(), context)
-        }
+        Some(compression) => read_compressed(source, compression, context),
     }
 }
 
@@ -243,19 +177,11 @@ const REMARKABLE_RATIO: u64 = 200;
 /// Bytes of compressed data per read.
 const READ_SIZE: usize = 64 << 10;
 
-/// `compressed_bytes` returns how many bytes of the source were read.
-fn read_compressed<R, T, J, K>(
-    source: R,
+fn read_compressed<R: Read + Send, T: Send>(
+    source: PeekReader<CountingReader<'_, R>>,
     compression: Compression,
-    compressed_bytes: impl Fn(&R) -> u64,
-    context: &ReadContext<'_, J, K>,
-) -> Result<ReadSummary, OpenError>
-where
-    R: Read + Send,
-    T: Send,
-    J: Fn(Chunk<'_>) -> T + Sync,
-    K: Fn(T) + Sync,
-{
+    context: &ReadContext<'_, T>,
+) -> Result<ReadSummary, OpenError> {
     let decompressor = Decompressor::new(BufReader::with_capacity(READ_SIZE, source), compression);
     let (mut summary, source) = read_stream(decompressor, context)?;
     let decompressor = source.rest();
@@ -263,7 +189,7 @@ where
         summary.damage.get_or_insert_with(|| damage.to_owned());
     }
     summary.notes.extend(decompressor.note().map(str::to_owned));
-    let times = summary.bytes / compressed_bytes(decompressor.source().get_ref()).max(1);
+    let times = summary.bytes / decompressor.source().get_ref().rest().bytes().max(1);
     if times > REMARKABLE_RATIO {
         summary
             .notes
@@ -277,16 +203,10 @@ where
 /// # Errors
 ///
 /// It is not text.
-fn read_stream<R, T, J, K>(
+fn read_stream<R: Read + Send, T: Send>(
     source: R,
-    context: &ReadContext<'_, J, K>,
-) -> Result<(ReadSummary, PeekReader<R>), OpenError>
-where
-    R: Read + Send,
-    T: Send,
-    J: Fn(Chunk<'_>) -> T + Sync,
-    K: Fn(T) + Sync,
-{
+    context: &ReadContext<'_, T>,
+) -> Result<(ReadSummary, PeekReader<R>), OpenError> {
     let mut source = PeekReader::new(source, HEAD);
     let bom = magic::bom_len(source.head())?;
     let generation = xxh3_64(source.head());
@@ -330,22 +250,16 @@ const MAX_WAITING: usize = 32;
 /// Reads block by block; idle workers of the pool process blocks meanwhile.
 ///
 /// If too many blocks wait already, the reader processes the block itself, which bounds the memory.
-fn process_all<R, T, J, K>(
+fn process_all<R: Read + Send, T: Send>(
     lines: &mut LineBlockReader<R>,
-    context: &ReadContext<'_, J, K>,
-) -> io::Result<()>
-where
-    R: Read + Send,
-    T: Send,
-    J: Fn(Chunk<'_>) -> T + Sync,
-    K: Fn(T) + Sync,
-{
+    context: &ReadContext<'_, T>,
+) -> io::Result<()> {
     let (waiting, spare) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     let (waiting, spare) = (&waiting, &spare);
     let max_waiting = MAX_WAITING.min(WAITING_PER_WORKER * (rayon::current_num_threads() - 1));
     rayon::scope(|scope| {
         while let Some(block) = lines.next()? {
-            (context.observer.0)(block.chunk());
+            (context.observer)(block.chunk());
             if waiting.load(Ordering::Relaxed) >= max_waiting {
                 context.process_and_commit(&block);
                 lines.recycle(block.into_buffer());

@@ -54,16 +54,6 @@ pub enum OpenError {
     Unsupported(&'static str),
 }
 
-/// A callback that gets the chunks of a sequential text in order.
-#[derive(Clone, Copy)]
-pub(super) struct ChunkObserver<'a>(pub(super) &'a (dyn Fn(Chunk<'_>) + Sync));
-
-impl std::fmt::Debug for ChunkObserver<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("ChunkObserver")
-    }
-}
-
 /// Sizes of the units of work. They do not change the result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WorkSizes {
@@ -83,17 +73,17 @@ impl WorkSizes {
     };
 }
 
-/// The options and callbacks of a read.
-#[derive(Debug)]
-pub(super) struct ReadContext<'a, J, K> {
+/// The options and callbacks of a read, which are called once for each chunk.
+pub(super) struct ReadContext<'a, T> {
     pub(super) options: &'a ReadOptions<'a>,
     pub(super) sizes: WorkSizes,
-    pub(super) observer: ChunkObserver<'a>,
-    pub(super) process: &'a J,
-    pub(super) commit: &'a K,
+    /// Gets the chunks of a sequential text in order.
+    pub(super) observer: &'a (dyn Fn(Chunk<'_>) + Sync),
+    pub(super) process: &'a (dyn Fn(Chunk<'_>) -> T + Sync),
+    pub(super) commit: &'a (dyn Fn(T) + Sync),
 }
 
-impl<J, K> ReadContext<'_, J, K> {
+impl<T> ReadContext<'_, T> {
     /// Whether the caller stopped the read.
     pub(super) fn stopped(&self) -> bool {
         self.options.stop.load(Ordering::Relaxed)
@@ -108,11 +98,7 @@ impl<J, K> ReadContext<'_, J, K> {
     }
 
     /// Processes and commits a block that needs no check afterwards.
-    pub(super) fn process_and_commit<T>(&self, block: &LineBlock)
-    where
-        J: Fn(Chunk<'_>) -> T,
-        K: Fn(T),
-    {
+    pub(super) fn process_and_commit(&self, block: &LineBlock) {
         (self.commit)((self.process)(block.chunk()));
     }
 }

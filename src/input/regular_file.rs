@@ -7,8 +7,8 @@
 //! A range owns the lines that start after a newline in it; the first range also owns the first
 //! line. So a line that starts at the first byte of a range belongs to the range before. Each
 //! worker finds its lines from the bytes alone and waits for no other. A line longer than a range
-//! is read by its owner; the workers of the ranges in between find no line of their own. Memory of
-//! a map that was only searched is released at once, so a line of any length needs none.
+//! is read by its owner; the workers of the ranges in between find no line of their own. A range
+//! whose last line may be over the limit is not taken from the map but read, in bounded memory.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -16,16 +16,16 @@ use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use memchr::{memchr, memrchr};
+use memchr::memchr;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::file_snapshot::FileSnapshot;
 use super::filesystem::is_local;
-use super::line_blocks::{BlockLimits, Body, Chunk, LineBlockReader, SkippedText};
+use super::line_blocks::{BlockLimits, Body, Chunk, LineBlockReader};
 use super::mmap::GuardedMap;
 use super::read_context::{OpenError, ReadContext, ReadSummary};
 use super::readers::check_stop;
-use super::sparse::{leading_nuls, read_full_at, text_span};
+use super::sparse::{read_full_at, text_span};
 use super::{ByteRange, Mmap, failpoint, magic};
 use crate::log::source::LineSpan;
 
@@ -43,16 +43,11 @@ const SEARCH_READ: usize = 256 << 10;
 /// # Errors
 ///
 /// The file is not text, or cannot be read at all.
-pub(super) fn read_regular<T, J, K>(
+pub(super) fn read_regular<T: Send>(
     file: &File,
     snapshot: &FileSnapshot,
-    context: &ReadContext<'_, J, K>,
-) -> Result<ReadSummary, OpenError>
-where
-    T: Send,
-    J: Fn(Chunk<'_>) -> T + Sync,
-    K: Fn(T) + Sync,
-{
+    context: &ReadContext<'_, T>,
+) -> Result<ReadSummary, OpenError> {
     let bom = magic::bom_len(&snapshot.head)? as u64;
     let text = text_span(file, bom, snapshot.len)?;
     let generation = xxh3_64(&snapshot.head);
@@ -88,7 +83,17 @@ where
         map(file, snapshot, context.options.mmap, &mut summary.notes)
     };
     let outside = end.saturating_sub(start) - (lines.end - lines.start);
-    let text = RegularFileReader::new(file, snapshot, context, lines, outside);
+    let text = RegularFileReader {
+        file,
+        snapshot,
+        context,
+        ranges: ByteRanges::new(lines.clone(), context.sizes.range),
+        span: lines,
+        bytes_outside_lines: outside,
+        kept: AtomicU64::new(0),
+        reread: AtomicBool::new(false),
+        error: Mutex::new(None),
+    };
     text.read_all(map);
     text.finish(&mut summary);
     summary.hole_bytes = outside.saturating_sub(bom);
@@ -148,10 +153,10 @@ fn map(
 }
 
 /// A file that is being read.
-struct RegularFileReader<'a, J, K> {
+struct RegularFileReader<'a, T> {
     file: &'a File,
     snapshot: &'a FileSnapshot,
-    context: &'a ReadContext<'a, J, K>,
+    context: &'a ReadContext<'a, T>,
     /// The span of its lines.
     span: Range<u64>,
     /// Bytes before and after the lines that are read with them: holes and a byte-order mark.
@@ -165,34 +170,7 @@ struct RegularFileReader<'a, J, K> {
     error: Mutex<Option<String>>,
 }
 
-impl<'a, T, J, K> RegularFileReader<'a, J, K>
-where
-    T: Send,
-    J: Fn(Chunk<'_>) -> T + Sync,
-    K: Fn(T) + Sync,
-{
-    fn new(
-        file: &'a File,
-        snapshot: &'a FileSnapshot,
-        context: &'a ReadContext<'a, J, K>,
-        span: Range<u64>,
-        bytes_outside_lines: u64,
-    ) -> Self {
-        let ranges = ByteRanges::new(span.clone(), context.sizes.range);
-        let (kept, reread, error) = (AtomicU64::new(0), AtomicBool::new(false), Mutex::new(None));
-        Self {
-            file,
-            snapshot,
-            context,
-            span,
-            bytes_outside_lines,
-            ranges,
-            kept,
-            reread,
-            error,
-        }
-    }
-
+impl<'a, T: Send> RegularFileReader<'a, T> {
     /// Processes all ranges from the map, if there is one, and then reads those that the map could
     /// not be trusted for.
     fn read_all(&self, map: Option<GuardedMap>) {
@@ -204,9 +182,16 @@ where
                 return false;
             }
             match &map {
-                Some(map) if self.process_mapped(map, &range) => {}
-                Some(_) => lock(&unread).push(range.clone()),
                 None => self.process_read(&range, spare),
+                Some(map) => {
+                    match self.owned_lines(map, &range) {
+                        Some(lines) if self.process_mapped(map, &range, &lines) => {}
+                        // Its last line is too long for the memory that a map may take.
+                        None if !map.faulted() => self.process_read(&range, spare),
+                        _ => lock(&unread).push(range.clone()),
+                    }
+                    release_processed(map, range.start as usize..range.end as usize);
+                }
             }
             self.progress(range.end - range.start);
             true
@@ -220,34 +205,44 @@ where
         });
     }
 
-    /// Processes the lines of `range` in the map; returns whether they could be committed.
-    fn process_mapped(&self, map: &GuardedMap, range: &Range<u64>) -> bool {
+    /// The lines in the map that the non-empty `range` owns; `None` if the last of them may be over
+    /// the limit.
+    fn owned_lines(&self, map: &GuardedMap, range: &Range<u64>) -> Option<Range<usize>> {
+        let (from, to) = (range.start as usize, range.end as usize);
+        let (text, text_end) = (map.bytes(), self.span.end as usize);
+        let start = if range.start == self.span.start {
+            from
+        } else {
+            memchr(b'\n', &text[from..to]).map_or(text_end, |at| from + at + 1)
+        };
+        if start == text_end {
+            return Some(to..to);
+        }
+        let searched = text_end.min(to + self.context.options.max_line + 1);
+        match memchr(b'\n', &text[to..searched]) {
+            Some(at) => Some(start..to + at + 1),
+            None => (searched == text_end).then_some(start..text_end),
+        }
+    }
+
+    /// Processes these lines of `range` in the map; returns whether they could be committed.
+    fn process_mapped(&self, map: &GuardedMap, range: &Range<u64>, lines: &Range<usize>) -> bool {
         if map.faulted() {
             return false;
         }
-        let ReadContext {
-            options,
-            process,
-            commit,
-            ..
-        } = self.context;
-        let mapped = range.start as usize..range.end as usize;
-        let text = self.span.start as usize..self.span.end as usize;
-        let Some(owned) = owned_lines(map, &text, &mapped, options.max_line, || {
-            self.context.stopped()
-        }) else {
-            return true;
-        };
-        let results: Vec<_> = owned.chunks(map.bytes()).map(process).collect();
+        let (end, bytes) = (range.end.max(lines.end as u64), lines.len() as u64);
+        let result = (bytes > 0).then(|| {
+            (self.context.process)(Chunk {
+                offset: lines.start as u64,
+                body: Body::Lines(&map.bytes()[lines.clone()]),
+            })
+        });
         failpoint::after_chunk();
-        let end = owned.span.end.max(mapped.end) as u64;
         let believed = self.snapshot.holds(self.file, end).unwrap_or(false) && !map.faulted();
         if believed {
-            results.into_iter().for_each(commit);
-            self.kept
-                .fetch_add(owned.span.len() as u64, Ordering::Relaxed);
+            result.into_iter().for_each(self.context.commit);
+            self.kept.fetch_add(bytes, Ordering::Relaxed);
         }
-        release_processed(map, mapped);
         believed
     }
 
@@ -497,146 +492,6 @@ fn parallel_for<S: Default>(count: u64, work: &(impl Fn(u64, &mut S) -> bool + S
         }
         run();
     });
-}
-
-/// The lines that a range of a mapped text owns.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct OwnedLines {
-    /// The bytes of these lines.
-    pub(super) span: Range<usize>,
-    /// The last line, if too much of it is after the range.
-    long: Option<LongLine>,
-}
-
-/// A line that may be over the limit.
-#[derive(Debug, PartialEq, Eq)]
-struct LongLine {
-    /// Where the NULs before it start.
-    start: usize,
-    nuls_before: usize,
-    /// The line, if it is over the limit.
-    skipped: Option<SkippedText>,
-}
-
-impl OwnedLines {
-    /// Their chunks, in order.
-    pub(super) fn chunks<'a>(&self, bytes: &'a [u8]) -> impl Iterator<Item = Chunk<'a>> + use<'a> {
-        let lines = |span: Range<usize>| (span.start, Body::Lines(&bytes[span]));
-        let skipped = |start, text| (start, Body::Skipped(text));
-        let Range { start, end } = self.span;
-        let nothing = lines(end..end);
-        let chunks = match &self.long {
-            None => [lines(start..end), nothing, nothing],
-            Some(line) => {
-                let text = line.start + line.nuls_before;
-                let nuls = SkippedText::nuls(line.nuls_before as u64);
-                let rest = match line.skipped {
-                    None => lines(text..end),
-                    Some(line) => skipped(text, line),
-                };
-                [lines(start..line.start), skipped(line.start, nuls), rest]
-            }
-        };
-        chunks
-            .into_iter()
-            .filter(|(_, body)| body.bytes() > 0)
-            .map(|(start, body)| Chunk {
-                offset: start as u64,
-                body,
-            })
-    }
-}
-
-/// The lines of `text` that the non-empty `range` owns; `None` once `stopped` returns true.
-fn owned_lines(
-    map: &GuardedMap,
-    text: &Range<usize>,
-    range: &Range<usize>,
-    max_line: usize,
-    stopped: impl Fn() -> bool,
-) -> Option<OwnedLines> {
-    let bytes = map.bytes();
-    let start = if range.start == text.start {
-        range.start
-    } else {
-        memchr(b'\n', &bytes[range.clone()]).map_or(text.end, |at| range.start + at + 1)
-    };
-    if start == text.end {
-        return Some(OwnedLines {
-            span: range.end..range.end,
-            long: None,
-        });
-    }
-    let newline = find_newline(map, range.end..text.end, range.len(), &stopped)?;
-    let end = newline.map_or(text.end, |at| at + 1);
-    let mut long = None;
-    if end - range.end > max_line + 1 {
-        let last = memrchr(b'\n', &bytes[start..range.end]).map_or(start, |at| start + at + 1);
-        let line = last..newline.unwrap_or(end);
-        long = Some(long_line(map, line, range.len(), max_line, stopped)?);
-    }
-    Some(OwnedLines {
-        span: start..end,
-        long,
-    })
-}
-
-/// Measures a line without its newline, `step` bytes at a time. `None` if stopped.
-fn long_line(
-    map: &GuardedMap,
-    line: Range<usize>,
-    step: usize,
-    max_line: usize,
-    stopped: impl Fn() -> bool,
-) -> Option<LongLine> {
-    let (mut nuls_before, mut text) = (0, SkippedText::default());
-    for at in line.clone().step_by(step) {
-        if stopped() {
-            return None;
-        }
-        let part = at..line.end.min(at + step);
-        let bytes = &map.bytes()[part.clone()];
-        let nuls = if text.bytes == 0 {
-            leading_nuls(bytes)
-        } else {
-            0
-        };
-        nuls_before += nuls;
-        text.add(&bytes[nuls..]);
-        map.release(part);
-    }
-    Some(LongLine {
-        start: line.start,
-        nuls_before,
-        skipped: (text.bytes > max_line as u64).then_some(text),
-    })
-}
-
-/// The first newline in `span`, searched `step` bytes at a time. The outer value is `None` if
-/// stopped, the inner one if there is no newline.
-#[expect(
-    clippy::option_option,
-    reason = "stopped and not found are two answers"
-)]
-fn find_newline(
-    map: &GuardedMap,
-    span: Range<usize>,
-    step: usize,
-    stopped: impl Fn() -> bool,
-) -> Option<Option<usize>> {
-    let mut at = span.start;
-    while at < span.end {
-        let to = (at + step).min(span.end);
-        if let Some(newline) = memchr(b'\n', &map.bytes()[at..to]) {
-            return Some(Some(at + newline));
-        }
-        if stopped() {
-            return None;
-        }
-        map.release(at..to);
-        at = to;
-    }
-    Some(None)
 }
 
 #[cfg(test)]

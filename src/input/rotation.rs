@@ -14,10 +14,8 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use glob::Pattern;
-
 use super::find::{InputSource, SourceKind};
-use super::wildcard::{GlobMatches, SHELL_OPTIONS, expand, is_pattern};
+use super::wildcard::{GlobMatches, expand, is_pattern, pattern_matches};
 use crate::os::atomic_file::folder_of;
 use crate::os::system::list_folder;
 
@@ -416,8 +414,7 @@ pub(crate) fn belongs_to_log(log: &Path, file: &Path) -> bool {
         return false;
     };
     let home = log.parent().unwrap_or(Path::new(""));
-    (folder == home
-        || is_pattern(home) && matches(home.as_os_str().as_bytes(), folder.as_os_str().as_bytes()))
+    (folder == home || pattern_matches(home, folder))
         && is_log_or_rotated_name(log, name.as_bytes())
 }
 
@@ -442,19 +439,16 @@ fn is_log_or_rotated_name(log: &Path, name: &[u8]) -> bool {
             .filter(|(_, byte)| b".-_".contains(byte))
             .map(|(at, _)| &name[..at])
     };
+    let matches = |name| {
+        pattern_matches(
+            Path::new(OsStr::from_bytes(base)),
+            Path::new(OsStr::from_bytes(name)),
+        )
+    };
     name == base
         || rank(base, name).is_some()
-        || is_pattern(Path::new(OsStr::from_bytes(base)))
-            && (matches(base, name)
-                || rotated().any(|stem| matches(base, stem) && rank(stem, name).is_some()))
-}
-
-fn matches(pattern: &[u8], text: &[u8]) -> bool {
-    let (pattern, text) = (
-        String::from_utf8_lossy(pattern),
-        String::from_utf8_lossy(text),
-    );
-    Pattern::new(&pattern).is_ok_and(|pattern| pattern.matches_with(&text, SHELL_OPTIONS))
+        || matches(name)
+        || rotated().any(|stem| matches(stem) && rank(stem, name).is_some())
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use rustix::fs::FileType;
 use crate::os::system::list_folder;
 
 /// Options of a shell: `*` does not match hidden files.
-pub(super) const SHELL_OPTIONS: MatchOptions = MatchOptions {
+const SHELL_OPTIONS: MatchOptions = MatchOptions {
     case_sensitive: true,
     require_literal_separator: true,
     require_literal_leading_dot: true,

@@ -1,4 +1,4 @@
-//! System calls that several commands need: error messages, the names in a folder, the limits of
+//! System calls that several commands need: error messages, the time, the names in a folder, the limits of
 //! file sizes and of open files, whether a file ends within a line, and whether standard output is
 //! open.
 //!
@@ -18,6 +18,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, SeekFrom, statat};
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
@@ -31,6 +32,13 @@ pub(crate) fn errno_message(error: &io::Error) -> String {
     letters.next().map_or_else(String::new, |first| {
         first.to_lowercase().chain(letters).collect()
     })
+}
+
+/// Seconds since 1970.
+pub(crate) fn unix_now() -> u64 {
+    SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
 }
 
 /// The names in a folder, sorted, and what each is. The empty path is the current folder.

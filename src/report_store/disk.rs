@@ -7,7 +7,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
@@ -182,6 +182,18 @@ impl FolderHandle {
             ));
         }
         Ok(Some(file.into()))
+    }
+
+    /// The first `most` bytes of a file in it; `None` if it does not exist.
+    pub(super) fn read_start(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>> {
+        let Some(file) = self.open_file(name)? else {
+            return Ok(None);
+        };
+        let mut bytes = Vec::new();
+        file.take(most)
+            .read_to_end(&mut bytes)
+            .map_err(|error| self.failed("read", name, error))?;
+        Ok(Some(bytes))
     }
 
     /// The type of an entry; `None` if it does not exist.

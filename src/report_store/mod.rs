@@ -32,7 +32,7 @@ pub(crate) use staging::{StagedFile, Staging};
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, ErrorKind, Read};
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -67,6 +67,11 @@ pub(crate) struct Access {
 }
 
 impl Access {
+    const PRIVATE: Self = Self {
+        mode: 0o600,
+        group: None,
+    };
+
     fn file_mode(self) -> u32 {
         self.mode & 0o777
     }
@@ -222,13 +227,8 @@ fn is_report(parent: &FolderHandle, name: &str) -> Result<bool, ReportStoreError
     if folder.entry_type(REPORT)? != Some(FileType::RegularFile) {
         return Ok(false);
     }
-    let Some(report) = folder.open_file(REPORT)? else {
-        return Ok(false);
-    };
-    let mut head = Vec::new();
-    let read = report.take(SIGNATURE_BYTES).read_to_end(&mut head);
-    read.map_err(|error| ReportStoreError::failed("read", folder.path(REPORT), error))?;
-    Ok(memchr::memmem::find(&head, b"probewatch").is_some())
+    let head = folder.read_start(REPORT, SIGNATURE_BYTES)?;
+    Ok(head.is_some_and(|head| memchr::memmem::find(&head, b"probewatch").is_some()))
 }
 
 fn open_folder(dir: &Path, access: Access) -> Result<FolderHandle, ReportStoreError> {
@@ -319,12 +319,9 @@ impl ReportStore {
 
     /// The path of the state that the folder belongs to; `None` if unknown.
     fn owner(&self) -> Result<Option<PathBuf>, ReportStoreError> {
-        let Some(file) = self.folder.open_file(OWNER)? else {
+        let Some(text) = self.folder.read_start(OWNER, MAX_OWNER_BYTES)? else {
             return Ok(None);
         };
-        let mut text = Vec::new();
-        let read = file.take(MAX_OWNER_BYTES).read_to_end(&mut text);
-        read.map_err(|error| ReportStoreError::failed("read", self.folder.path(OWNER), error))?;
         let path = text
             .strip_prefix(self.inode_line()?.as_bytes())
             .filter(|path| !path.is_empty());
@@ -348,15 +345,8 @@ impl ReportStore {
             return Ok(());
         }
         let content = [self.inode_line()?.as_bytes(), state.as_os_str().as_bytes()].concat();
-        self.folder.replace_file(
-            NEW_OWNER,
-            OWNER,
-            &content,
-            Access {
-                mode: 0o600,
-                group: None,
-            },
-        )
+        self.folder
+            .replace_file(NEW_OWNER, OWNER, &content, Access::PRIVATE)
     }
 }
 

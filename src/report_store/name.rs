@@ -6,7 +6,7 @@
 use std::time::SystemTime;
 
 use jiff::SignedDuration;
-use jiff::civil::{Date, DateTime};
+use jiff::civil::DateTime;
 
 /// The name of a report folder. Later names of the same kind are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,6 +27,8 @@ pub(super) enum ReportDirName {
 /// The prefix of the second name of a replacement's report in `.run-N.tmp`.
 const REPLACEMENT_PREFIX: &str = ".new-";
 
+/// The form of the time of a run, in UTC.
+const RUN_TIME: &str = "%Y%m%dT%H%M%SZ";
 /// The most digits of a run's number.
 const MAX_RUN_DIGITS: usize = 15;
 
@@ -39,20 +41,20 @@ pub(crate) fn run_folder_name(number: u64, now: SystemTime) -> String {
     let time = epoch()
         .checked_add(SignedDuration::try_from(since).unwrap_or(SignedDuration::MAX))
         .unwrap_or(DateTime::MAX);
-    format!("{number:06}-{}", time.strftime("%Y%m%dT%H%M%SZ"))
+    format!("{number:06}-{}", time.strftime(RUN_TIME))
 }
 
 impl ReportDirName {
     /// Parses a name; `None` if it is not the name of a report folder.
     pub(super) fn parse(name: &str) -> Option<Self> {
         let parsed = match name.len() {
-            10 => Self::Day(time(name, b"0000-00-00")?),
-            13 => Self::Hour(time(name, b"0000-00-00T00")?),
+            10 => Self::Day(time(name, "%Y-%m-%d")?),
+            13 => Self::Hour(time(name, "%Y-%m-%dT%H")?),
             _ => {
                 let (number, rest) = name.split_once('-')?;
                 Self::Run {
                     number: run_number(number)?,
-                    time: time(rest, b"00000000T000000Z")?,
+                    time: time(rest, RUN_TIME)?,
                 }
             }
         };
@@ -94,36 +96,13 @@ fn epoch() -> DateTime {
     DateTime::constant(1970, 1, 1, 0, 0, 0, 0)
 }
 
-/// Parses a time in this form, in which a zero is any digit, from the year down to the second.
-fn time(text: &str, form: &[u8]) -> Option<DateTime> {
-    let fits = |(letter, place): (u8, &u8)| {
-        if *place == b'0' {
-            letter.is_ascii_digit()
-        } else {
-            letter == *place
-        }
-    };
-    if text.len() != form.len() || !text.bytes().zip(form).all(fits) {
-        return None;
-    }
-    let digits: Vec<u8> = text.bytes().filter(u8::is_ascii_digit).collect();
-    let part = |from: usize, to: usize| {
-        digits.get(from..to).map_or(0, |part| {
-            part.iter().fold(0, |n, d| n * 10 + i16::from(d - b'0'))
-        })
-    };
-    let small = |from| i8::try_from(part(from, from + 2)).ok();
-    let date = Date::new(part(0, 4), small(4)?, small(6)?).ok()?;
-    DateTime::new(
-        date.year(),
-        date.month(),
-        date.day(),
-        small(8)?,
-        small(10)?,
-        small(12)?,
-        0,
-    )
-    .ok()
+/// Parses a time that is written in exactly this form.
+fn time(text: &str, form: &str) -> Option<DateTime> {
+    let time = DateTime::strptime(form, text).ok()?;
+    // Years before 0 have a sign.
+    (text.starts_with(|first: char| first.is_ascii_digit())
+        && time.strftime(form).to_string() == text)
+        .then_some(time)
 }
 
 /// The name of the folder in which a run is staged.

@@ -14,8 +14,6 @@
 //! The content of `index.html` is the caller's. A file of that name that is not an index of reports
 //! is neither replaced nor removed.
 
-use std::io::Read;
-
 use rustix::fs::FileType;
 
 use super::disk::FolderHandle;
@@ -267,7 +265,10 @@ impl ReportStore {
                 return in_the_way("the index of reports belongs there, and it is not a file");
             }
         }
-        let head = self.read_index(SIGNATURE_BYTES * 8)?.unwrap_or_default();
+        let head = self
+            .folder
+            .read_start(INDEX_FILE, SIGNATURE_BYTES * 8)?
+            .unwrap_or_default();
         if memchr::memmem::find(&head, INDEX_SIGNATURE).is_none() {
             return in_the_way("the index of reports belongs there, and it is another page");
         }
@@ -300,7 +301,8 @@ impl ReportStore {
     pub(crate) fn replace_index(&self, content: &[u8]) -> Result<(), ReportStoreError> {
         self.check_index()?;
         if self
-            .read_index(content.len() as u64 + 1)?
+            .folder
+            .read_start(INDEX_FILE, content.len() as u64 + 1)?
             .is_some_and(|there| there == content)
         {
             return Ok(());
@@ -308,18 +310,5 @@ impl ReportStore {
         self.folder
             .replace_file(NEW_INDEX, INDEX_FILE, content, self.access)?;
         self.folder.sync()
-    }
-
-    /// The first bytes of the index; `None` if there is none.
-    fn read_index(&self, most: u64) -> Result<Option<Vec<u8>>, ReportStoreError> {
-        let Some(file) = self.folder.open_file(INDEX_FILE)? else {
-            return Ok(None);
-        };
-        let mut text = Vec::new();
-        let read = file.take(most).read_to_end(&mut text);
-        read.map_err(|error| {
-            ReportStoreError::failed("read", self.folder.path(INDEX_FILE), error)
-        })?;
-        Ok(Some(text))
     }
 }

@@ -75,8 +75,8 @@ impl ReportStore {
         let staging_folder = self.folder.create_folder(
             &staging_name(run),
             Access {
-                mode: 0o600,
                 group: self.access.group,
+                ..Access::PRIVATE
             },
         )?;
         Ok(Staging {
@@ -262,13 +262,7 @@ impl Staging<'_> {
         {
             let second = replacement_name(name);
             if !folder.hard_link(REPORT, &self.folder, &second)? {
-                let empty = self.folder.create_file(
-                    &second,
-                    Access {
-                        mode: 0o600,
-                        group: None,
-                    },
-                )?;
+                let empty = self.folder.create_file(&second, Access::PRIVATE)?;
                 self.pending_syncs.push(empty.into_pending_sync());
             }
         }

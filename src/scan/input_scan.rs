@@ -143,8 +143,8 @@ impl<'a> InputScan<'a> {
         }
     }
 
-    /// Reads the input to its end.
-    pub(super) fn read(self) -> InputResult {
+    /// Reads the input to its end, or `reader` in its place.
+    pub(super) fn read(self, reader: Option<&mut (dyn Read + Send)>) -> InputResult {
         if let Some(log) = self.log.get().filter(|log| !log.is_access_log())
             && !self.source.named
         {
@@ -163,25 +163,13 @@ impl<'a> InputScan<'a> {
         let observer = &|chunk: Chunk<'_>| self.observe(chunk);
         let reading = read::read_observed(
             self.source,
+            reader,
             &self.read_options(),
             observer,
             &|chunk| self.scan_chunk(chunk),
             &|result| {
                 self.commit(result);
             },
-        );
-        self.into_result(reading)
-    }
-
-    /// Reads a reader to its end in place of the source.
-    pub(super) fn read_from<R: Read + Send>(self, reader: R) -> InputResult {
-        let observer = &|chunk: Chunk<'_>| self.observe(chunk);
-        let reading = read::read_reader(
-            reader,
-            &self.read_options(),
-            observer,
-            &|chunk| self.scan_chunk(chunk),
-            &|result| self.commit(result),
         );
         self.into_result(reading)
     }

@@ -100,7 +100,9 @@ pub(crate) fn scan(
     job: &ScanJob<'_>,
     options: &BatchOptions<'_>,
 ) -> ScanResult {
-    scan_with(sources, job, options, &|input: InputScan<'_>| input.read())
+    scan_with(sources, job, options, &|input: InputScan<'_>| {
+        input.read(None)
+    })
 }
 
 /// Scans the bytes of a reader on the current rayon pool, as the input called `name`.
@@ -119,7 +121,7 @@ pub(crate) fn scan_reader<R: Read + Send>(
     };
     let reader = Mutex::new(reader);
     scan_with(&[source], job, options, &|input: InputScan<'_>| {
-        input.read_from(&mut *lock(&reader))
+        input.read(Some(&mut *lock(&reader)))
     })
 }
 

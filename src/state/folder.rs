@@ -38,7 +38,8 @@ const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub struct StateFolder {
     file: StateFile,
-    _lock: StateLock,
+    /// Holds the lock while it is open.
+    _lock: OwnedFd,
 }
 
 /// The location of a state file.
@@ -318,9 +319,9 @@ fn lock(
     name: &str,
     dir: &Path,
     stop: &AtomicBool,
-) -> Result<StateLock, StateError> {
+) -> Result<OwnedFd, StateError> {
     loop {
-        match StateLock::take(folder.as_fd(), name, &dir.join(name)) {
+        match take_lock(folder.as_fd(), name, &dir.join(name)) {
             Err(StateError::Locked { .. }) if !stop.load(Ordering::Relaxed) => {
                 thread::sleep(LOCK_RETRY_INTERVAL);
             }
@@ -419,51 +420,39 @@ fn check_trusted(path: &Path, stat: &Stat, reset: &str) -> Result<(), StateError
 /// The number of attempts when the lock file is replaced concurrently.
 const LOCK_ATTEMPTS: usize = 3;
 
-/// A lock that is held until it is dropped.
-#[derive(Debug)]
-struct StateLock {
-    /// The lock is held while this is open.
-    _file: OwnedFd,
-}
-
-impl StateLock {
-    /// Takes the lock `name` in `folder`; `path` is its name in messages.
-    ///
-    /// # Errors
-    ///
-    /// Another run holds the lock; another user could; or it cannot be created.
-    pub(super) fn take(
-        folder: BorrowedFd<'_>,
-        name: &str,
-        path: &Path,
-    ) -> Result<Self, StateError> {
-        for _ in 0..LOCK_ATTEMPTS {
-            let file = open_lock(folder, name).map_err(|error| open_error(path, error))?;
-            let stat = fstat(&file).map_err(|error| StateError::failed("lock", path, error))?;
-            check_lock_is_trusted(path, &stat)?;
-            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Err(Errno::WOULDBLOCK) => {
-                    return Err(StateError::Locked {
-                        path: path.to_owned(),
-                        by: read_pid(&file),
-                    });
-                }
-                done => done.map_err(|error| StateError::failed("lock", path, error))?,
+/// Takes the lock `name` in `folder`, which is held while the file is open; `path` is its name in
+/// messages.
+///
+/// # Errors
+///
+/// Another run holds the lock; another user could; or it cannot be created.
+fn take_lock(folder: BorrowedFd<'_>, name: &str, path: &Path) -> Result<OwnedFd, StateError> {
+    for _ in 0..LOCK_ATTEMPTS {
+        let file = open_lock(folder, name).map_err(|error| open_error(path, error))?;
+        let stat = fstat(&file).map_err(|error| StateError::failed("lock", path, error))?;
+        check_lock_is_trusted(path, &stat)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(Errno::WOULDBLOCK) => {
+                return Err(StateError::Locked {
+                    path: path.to_owned(),
+                    by: read_pid(&file),
+                });
             }
-            // The file may have been replaced between opening and locking; then the lock is on a
-            // deleted file.
-            if statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
-                .is_ok_and(|now| (now.st_dev, now.st_ino) == (stat.st_dev, stat.st_ino))
-            {
-                write_pid(&file);
-                return Ok(Self { _file: file });
-            }
+            done => done.map_err(|error| StateError::failed("lock", path, error))?,
         }
-        Err(StateError::Locked {
-            path: path.to_owned(),
-            by: None,
-        })
+        // The file may have been replaced between opening and locking; then the lock is on a
+        // deleted file.
+        if statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|now| (now.st_dev, now.st_ino) == (stat.st_dev, stat.st_ino))
+        {
+            write_pid(&file);
+            return Ok(file);
+        }
     }
+    Err(StateError::Locked {
+        path: path.to_owned(),
+        by: None,
+    })
 }
 
 fn open_lock(folder: BorrowedFd<'_>, name: &str) -> Result<OwnedFd, Errno> {

@@ -6,15 +6,16 @@ use std::ffi::OsStr;
 use std::fs;
 use std::mem;
 use std::os::unix::ffi::OsStrExt;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use crate::alerting::SavedFinds;
 use crate::commands::FollowSettings;
 use crate::commands::error::CommandError;
-use crate::commands::message::{self, sanitized};
+use crate::commands::message::{self, sanitized_path};
 use crate::judge::rule_status::SavedAnswers;
 use crate::judge::site::SiteHistory;
 use crate::log::source::Checkpoint;
+use crate::os::system::unix_now;
 use crate::report::class_hits::MetricCounters;
 use crate::state::{KEEP_ABSENT, StateFolder, TailState};
 
@@ -72,17 +73,14 @@ impl Checkpointer {
             return Ok((checkpointer(Some(folder), BTreeMap::new()), None));
         };
         if state.rules != rules && !settings.scan.quiet {
-            let path = sanitized(&folder.path().to_string_lossy());
+            let path = sanitized_path(&folder.path());
             message::notice(&format!(
                 "{path}: the rules differ from those of the last run; lines that it read are not matched again"
             ));
         }
-        let now = SystemTime::now()
-            .duration_since(SystemTime::UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs());
         let is_there =
             |known: &Checkpoint| fs::symlink_metadata(OsStr::from_bytes(&known.path)).is_ok();
-        state.drop_absent(is_there, now, KEEP_ABSENT);
+        state.drop_absent(is_there, unix_now(), KEEP_ABSENT);
         let mut checkpointer = checkpointer(Some(folder), state.absent.clone());
         checkpointer.sites.clone_from(&state.sites);
         Ok((checkpointer, Some(state)))

@@ -12,10 +12,11 @@ mod checkpointer;
 mod output;
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use self::checkpointer::Checkpointer;
@@ -25,7 +26,7 @@ use super::error::CommandError;
 use super::metrics::FollowMetrics;
 use super::signals::FollowSignals;
 use super::{Exit, FollowSettings, message, server_logs};
-use crate::alert_sinks::{AlertSinkSettings, AlertSinks, SystemdNotifier};
+use crate::alert_sinks::{AlertSinkSettings, AlertSinks, ChildSettings, SystemdNotifier};
 use crate::alerting::{self, AlertDetector, AlertSampleRef, HitEvent, ObservedHit};
 use crate::block::ProxyRanges;
 use crate::geoip::GeoDatabases;
@@ -34,7 +35,7 @@ use crate::input::tail::watcher::{FolderWatcher, WatchEvent};
 use crate::input::tail::{LineChunk, StartPosition, Tail, TailOptions};
 use crate::judge::proxied::ProxiedClients;
 use crate::judge::rule_status::AnswerEvent;
-use crate::os::system::OpenFileLimit;
+use crate::os::system::{OpenFileLimit, unix_now};
 use crate::render::TABLE_ROWS;
 use crate::render::live::alert;
 use crate::report::anonymize::Privacy;
@@ -45,6 +46,7 @@ use crate::report::live_scan::{LiveScan, LiveState, SummaryStart};
 use crate::report::model::ReportedHit;
 use crate::report::networks::add_geo;
 use crate::rules::RuleSet;
+use crate::state::TailState;
 use crate::tui::{LogRow, TerminalInput, TuiCommand};
 
 /// How many bytes of one log are read at a time, so that no log waits long for another.
@@ -60,10 +62,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     let signals = FollowSignals::listen(settings.tui);
     start_threads()?;
     let mut rule_context = RuleContext::load(&settings.scan)?;
-    let privacy = privacy(
-        settings.scan.client.anonymize.as_ref(),
-        settings.scan.client.redact,
-    )?;
+    let privacy = privacy(&settings.scan.client.anonymize, settings.scan.client.redact)?;
     let geoip = privacy.open_geoip(&settings.scan.client.geoip)?;
     warn_narrow_allow(&settings.scan, &rule_context.scan_options.allow);
     if !settings.scan.quiet {
@@ -71,14 +70,22 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     }
     server_logs::print_skipped(&settings.scan);
     let (checkpointer, saved_state) = Checkpointer::open(settings, rule_context.fingerprint())?;
-    let start = if settings.state.from_start {
-        StartPosition::Start
-    } else {
-        StartPosition::End
-    };
+    let is_continued = saved_state.is_some();
+    let TailState {
+        checkpoints,
+        sites,
+        counters,
+        finds,
+        answers,
+        ..
+    } = saved_state.unwrap_or_default();
     let open_file_limit = OpenFileLimit::raise();
     let options = TailOptions {
-        start,
+        start: if settings.state.from_start {
+            StartPosition::Start
+        } else {
+            StartPosition::End
+        },
         max_line: settings.scan.max_line,
         block: BLOCK,
         max_open: open_file_limit.open_logs(),
@@ -90,15 +97,17 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     };
     let sink_settings = AlertSinkSettings {
         exec: settings.exec.clone(),
-        exec_silent: settings.tui,
-        open_file_limit: Some(open_file_limit),
+        child: ChildSettings {
+            silent: settings.tui,
+            open_file_limit: Some(open_file_limit),
+        },
         alert_file: settings.alert_file.clone(),
         syslog: settings.syslog.clone(),
     };
     let events = EventQueue::new(settings.poll);
     let is_pipe = settings.scan.paths == [Path::new(STDIN)];
-    let pipe = is_pipe.then(|| {
-        let wake = events.sender();
+    let mut pipe = is_pipe.then(|| {
+        let wake = events.sender.clone();
         // The receiver is dropped at the end of the run, so a send error is ignored.
         Pipe::open(io::stdin(), settings.scan.max_line, move || {
             drop(wake.send(FollowEvent::Piped));
@@ -109,14 +118,7 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
     } else {
         server_logs::logs(&settings.scan)
     };
-    let counters = saved_state
-        .as_ref()
-        .map(|state| state.counters.clone())
-        .unwrap_or_default();
-    let finds = saved_state
-        .as_ref()
-        .map(|state| state.finds.clone())
-        .unwrap_or_default();
+    let mut tail = Tail::new(logs, options, is_continued.then_some(checkpoints));
     let mut runtime = FollowRuntime {
         settings,
         metrics: FollowMetrics::new(settings, counters)?,
@@ -124,32 +126,33 @@ fn follow(settings: &FollowSettings) -> Result<Exit, CommandError> {
         geoip,
         signals,
         checkpointer,
-        pipe,
-        tail: Tail::new(
-            logs,
-            options,
-            saved_state.as_ref().map(|state| state.checkpoints.clone()),
-        ),
         detector: AlertDetector::new(&rule_context.rules, alert_options).with_finds(finds),
         sinks: AlertSinks::new(sink_settings)?,
         systemd: SystemdNotifier::from_environment(),
         // Last, because it may switch the terminal to the live view: earlier errors are printed
         // normally.
-        output: LiveOutput::new(settings, events.sender())?,
+        output: LiveOutput::new(settings, events.sender.clone())?,
         events,
         started: Instant::now(),
     };
-    let mut live_state = saved_state.map_or_else(LiveState::default, |state| {
-        LiveState::of_earlier_runs(state.sites, state.answers)
-    });
+    let mut live_state = LiveState::of_earlier_runs(sites, answers);
     loop {
-        let end;
-        (end, live_state) = FollowSession::new(&mut runtime, &rule_context, live_state).run()?;
-        match end {
-            SessionEnd::Stopped(exit) => return Ok(runtime.finish(exit)),
-            SessionEnd::Reloaded(new) => {
+        let session = FollowSession::new(
+            &mut runtime,
+            (&mut tail, &mut pipe),
+            &rule_context,
+            live_state,
+        );
+        match session.run()? {
+            ControlFlow::Break(exit) => {
+                for notice in runtime.sinks.finish() {
+                    message::error(&message::sanitized(&notice));
+                }
+                return Ok(exit);
+            }
+            ControlFlow::Continue((new, state)) => {
                 runtime.detector.set_rules(&new.rules);
-                rule_context = *new;
+                (rule_context, live_state) = (*new, state);
             }
         }
     }
@@ -170,9 +173,6 @@ struct FollowRuntime<'a> {
     signals: FollowSignals,
     checkpointer: Checkpointer,
     metrics: FollowMetrics,
-    tail: Tail,
-    /// In place of logs.
-    pipe: Option<Pipe>,
     detector: AlertDetector,
     sinks: AlertSinks,
     systemd: SystemdNotifier,
@@ -181,19 +181,13 @@ struct FollowRuntime<'a> {
     started: Instant,
 }
 
-/// Why a session ended.
-#[derive(Debug)]
-enum SessionEnd {
-    /// The run ends.
-    Stopped(Exit),
-    /// New rules were loaded.
-    Reloaded(Box<RuleContext>),
-}
-
 /// A session.
 #[derive(Debug)]
 struct FollowSession<'a, 'c> {
     runtime: &'a mut FollowRuntime<'c>,
+    tail: &'a mut Tail,
+    /// In place of logs.
+    pipe: &'a mut Option<Pipe>,
     rule_context: &'a RuleContext,
     stream: LiveScan<'a>,
     /// When all paths are polled again.
@@ -205,6 +199,7 @@ struct FollowSession<'a, 'c> {
 impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     fn new(
         runtime: &'a mut FollowRuntime<'c>,
+        (tail, pipe): (&'a mut Tail, &'a mut Option<Pipe>),
         rule_context: &'a RuleContext,
         live_state: LiveState,
     ) -> Self {
@@ -217,6 +212,8 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         );
         Self {
             runtime,
+            tail,
+            pipe,
             rule_context,
             stream,
             next_full_poll: now,
@@ -224,8 +221,8 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         }
     }
 
-    /// Runs until a signal arrives or new rules are loaded.
-    fn run(mut self) -> Result<(SessionEnd, LiveState), CommandError> {
+    /// Runs until a signal arrives, or new rules are loaded: with these it continues.
+    fn run(mut self) -> Result<ControlFlow<Exit, (Box<RuleContext>, LiveState)>, CommandError> {
         let mut batch = EventBatch {
             poll_all: true,
             ..EventBatch::default()
@@ -249,10 +246,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             self.housekeeping(now)?;
             if let Some(exit) = self.exit_requested(now, &batch)? {
                 self.stop()?;
-                return Ok((
-                    SessionEnd::Stopped(exit),
-                    self.stream.into_state(unix_now(), &self.runtime.privacy),
-                ));
+                return Ok(ControlFlow::Break(exit));
             }
             if self.runtime.signals.take_summary() {
                 self.emit_updates(now, true)?;
@@ -261,10 +255,10 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             if self.runtime.signals.take_reload()
                 && let Some(rule_context) = self.reload()?
             {
-                return Ok((
-                    SessionEnd::Reloaded(rule_context),
-                    self.stream.into_state(unix_now(), &self.runtime.privacy),
-                ));
+                let state = self
+                    .stream
+                    .into_state(unix_now().cast_signed(), &self.runtime.privacy);
+                return Ok(ControlFlow::Continue((rule_context, state)));
             }
             batch = self.runtime.events.wait(if has_more {
                 Duration::ZERO
@@ -276,12 +270,10 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
 
     /// Checks the format of each existing log, and prints a notice if its lines do not parse.
     fn check_formats(&mut self) {
-        let Self {
-            runtime, stream, ..
-        } = self;
-        let configured = server_logs::logs(&runtime.settings.scan);
-        for log in runtime.tail.logs().filter(|log| log.live) {
-            stream.check_log(log.path, configured.iter().any(|path| path == log.path));
+        let configured = server_logs::logs(&self.runtime.settings.scan);
+        for log in self.tail.logs().filter(|log| log.live) {
+            self.stream
+                .check_log(log.path, configured.iter().any(|path| path == log.path));
         }
         self.print_notices();
     }
@@ -299,8 +291,8 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
 
     /// Polls the logs with events, and from time to time all logs.
     fn poll_logs(&mut self, now: Instant, batch: &EventBatch) {
+        let tail = &mut *self.tail;
         let FollowRuntime {
-            tail,
             events,
             output,
             settings,
@@ -313,10 +305,10 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         if is_full {
             self.next_full_poll = now + settings.poll_interval;
             tail.poll(now, None);
-            if let Some(notice) = events.watch(&tail.folders()) {
+            if let Some(notice) = events.watcher.watch(&tail.folders()) {
                 output.notice(&notice);
             }
-            tail.set_watched(events.is_complete());
+            tail.set_watched(events.watcher.is_complete());
         }
         // After a full poll too, because that skips idle logs.
         if !batch.paths.is_empty() {
@@ -333,7 +325,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
 
     /// Reads new lines and prints their hits. Returns whether there are more.
     fn read(&mut self, now: Instant) -> Result<bool, CommandError> {
-        if self.runtime.checkpointer.is_on() && self.runtime.tail.has_new_generation() {
+        if self.runtime.checkpointer.is_on() && self.tail.has_new_generation() {
             // Before the first hit of a log is printed: if the run is killed, the next one prints
             // the hit with the same ID.
             self.runtime.output.flush()?;
@@ -345,53 +337,28 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             rule_context,
             ..
         } = self;
-        let FollowRuntime {
-            tail,
-            pipe,
-            output,
-            detector,
-            sinks,
-            checkpointer,
-            privacy,
-            geoip,
-            metrics,
-            started,
-            ..
-        } = &mut **runtime;
+        let running = now.saturating_duration_since(runtime.started);
         let mut failed = None;
         let mut process = |line_chunk: LineChunk<'_>| {
             if failed.is_some() {
                 return;
             }
-            checkpointer.mark_dirty();
-            let mut each = |live: &LiveHit<'_>| {
-                emit_hit(
-                    now,
-                    live,
-                    (&rule_context.rules, privacy, geoip, metrics),
-                    output,
-                    detector,
-                    sinks,
-                )
-            };
-            match stream.process(
-                &line_chunk,
-                now.saturating_duration_since(*started),
-                &mut each,
-            ) {
+            runtime.checkpointer.mark_dirty();
+            let mut each = |live: &LiveHit<'_>| runtime.emit_hit(now, live, &rule_context.rules);
+            match stream.process(&line_chunk, running, &mut each) {
                 Ok(piece_stats) => {
-                    metrics.lines(&piece_stats);
-                    output.requests(now, piece_stats.requests);
+                    runtime.metrics.lines(&piece_stats);
+                    runtime.output.requests(now, piece_stats.requests);
                 }
                 Err(error) => failed = Some(error),
             }
         };
-        let has_more = match pipe {
+        let has_more = match &mut *self.pipe {
             Some(pipe) => {
                 pipe.read(&mut |line_chunk| process(*line_chunk));
                 false
             }
-            None => tail.read(now, &mut process),
+            None => self.tail.read(&mut process),
         };
         self.print_notices();
         match failed {
@@ -409,33 +376,16 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             rule_context,
             ..
         } = self;
-        let FollowRuntime {
-            output,
-            detector,
-            sinks,
-            checkpointer,
-            privacy,
-            geoip,
-            metrics,
-            started,
-            ..
-        } = &mut **runtime;
+        let running = now.saturating_duration_since(runtime.started);
         let mut each = |live: &LiveHit<'_>| {
             // An alert is part of the state.
-            checkpointer.mark_dirty();
-            emit_hit(
-                now,
-                live,
-                (&rule_context.rules, privacy, geoip, metrics),
-                output,
-                detector,
-                sinks,
-            )
+            runtime.checkpointer.mark_dirty();
+            runtime.emit_hit(now, live, &rule_context.rules)
         };
         let emitted = if settles_all {
             stream.settle_all(&mut each)
         } else {
-            stream.regrade_all(now.saturating_duration_since(*started), &mut each)
+            stream.regrade_all(running, &mut each)
         };
         emitted.map_err(|error| self.runtime.output.explain(error))
     }
@@ -446,18 +396,17 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         if self.runtime.checkpointer.wants_sites(now) {
             self.runtime
                 .checkpointer
-                .take_sites(now, self.stream.sites(unix_now()));
+                .take_sites(now, self.stream.sites(unix_now().cast_signed()));
         }
-        let FollowRuntime {
-            checkpointer,
-            tail,
-            metrics,
-            detector,
-            privacy,
-            ..
-        } = &mut *self.runtime;
-        let kept = (detector.saved_finds(), self.stream.answers(privacy));
-        checkpointer.save(tail.checkpoints(), metrics.counters(), kept)
+        let runtime = &mut *self.runtime;
+        let kept = (
+            runtime.detector.saved_finds(),
+            self.stream.answers(&runtime.privacy),
+        );
+        let checkpoints = self.tail.checkpoints();
+        runtime
+            .checkpointer
+            .save(checkpoints, runtime.metrics.counters(), kept)
     }
 
     /// Polls the alert sinks and systemd, and checks from time to time what changes slowly.
@@ -466,7 +415,6 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             sinks,
             systemd,
             output,
-            tail,
             geoip,
             metrics,
             started,
@@ -483,11 +431,11 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             output.notice(&notice);
         }
         if let Some(failure) =
-            metrics.write_if_due(now, &self.rule_context.rules, tail, started.elapsed())
+            metrics.write_if_due(now, &self.rule_context.rules, self.tail, started.elapsed())
         {
             output.error(&failure);
         }
-        let stream = &self.stream;
+        let (stream, tail) = (&self.stream, &*self.tail);
         output.logs(|| {
             let logs = tail.logs().filter(|log| log.live);
             let row = |path: &[u8], lag| LogRow {
@@ -527,7 +475,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         if let Some(exit) = self.runtime.signals.stop() {
             return Ok(Some(exit));
         }
-        Ok(match self.runtime.pipe.as_ref().and_then(Pipe::end) {
+        Ok(match self.pipe.as_ref().and_then(Pipe::end) {
             None => None,
             Some(Ok(())) => Some(if self.stream.has_unparsed_hits() {
                 Exit::Damaged
@@ -550,29 +498,22 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         if self.runtime.checkpointer.is_on() {
             self.runtime
                 .checkpointer
-                .take_sites(Instant::now(), self.stream.sites(unix_now()));
+                .take_sites(Instant::now(), self.stream.sites(unix_now().cast_signed()));
         }
         self.runtime.output.end_rules(&self.rule_context.rules)?;
         if self.runtime.checkpointer.is_on() {
             self.save()?;
         }
-        self.write_metrics();
+        let runtime = &mut *self.runtime;
+        let running = runtime.started.elapsed();
+        if let Some(failure) = runtime
+            .metrics
+            .write(&self.rule_context.rules, self.tail, running)
+        {
+            runtime.output.error(&failure);
+        }
         self.runtime.output.exit_tui();
         self.summary()
-    }
-
-    /// Replaces the file of metrics at the end of the run.
-    fn write_metrics(&mut self) {
-        let FollowRuntime {
-            output,
-            tail,
-            metrics,
-            started,
-            ..
-        } = &mut *self.runtime;
-        if let Some(failure) = metrics.write(&self.rule_context.rules, tail, started.elapsed()) {
-            output.error(&failure);
-        }
     }
 
     fn summary(&mut self) -> Result<(), CommandError> {
@@ -659,91 +600,74 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
     }
 }
 
-/// Seconds since 1970.
-fn unix_now() -> i64 {
-    SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .map_or(0, |since| since.as_secs().cast_signed())
-}
-
 impl FollowRuntime<'_> {
-    /// Closes the alert sinks.
-    fn finish(self, exit: Exit) -> Exit {
-        for notice in self.sinks.finish() {
-            message::error(&message::sanitized(&notice));
-        }
-        exit
-    }
-}
-
-/// Prints a hit, and sends the alerts it causes.
-fn emit_hit(
-    now: Instant,
-    live: &LiveHit<'_>,
-    (rules, privacy, geoip, metrics): (&RuleSet, &Privacy, &mut GeoDatabases, &mut FollowMetrics),
-    output: &mut LiveOutput,
-    detector: &mut AlertDetector,
-    sinks: &mut AlertSinks,
-) -> io::Result<()> {
-    let hit = &live.hit;
-    let place;
-    let event = match live.change {
-        None => Some(HitEvent::Request),
-        Some(AnswerEvent::Regraded) => None,
-        Some(AnswerEvent::Settled) => {
-            place = leak_place(rules, live.site, hit.path.raw(), live.matched);
-            // An app that was detected since may suppress the rules of a find.
-            live.answered.then_some(HitEvent::Find(&place))
-        }
-        Some(AnswerEvent::Withdrawn) => Some(HitEvent::Withdrawal),
-    };
-    if live.is_reported() && matches!(event, None | Some(HitEvent::Request)) {
-        metrics.hit(live, rules);
-        let geo = privacy.geo(hit.client, geoip);
-        let hit = &ReportedHit {
-            geo: geo.as_deref(),
-            ..*hit
+    /// Prints a hit, and sends the alerts it causes.
+    fn emit_hit(&mut self, now: Instant, live: &LiveHit<'_>, rules: &RuleSet) -> io::Result<()> {
+        let Self {
+            privacy,
+            output,
+            sinks,
+            ..
+        } = self;
+        let hit = &live.hit;
+        let place;
+        let event = match live.change {
+            None => Some(HitEvent::Request),
+            Some(AnswerEvent::Regraded) => None,
+            Some(AnswerEvent::Settled) => {
+                place = leak_place(rules, live.site, hit.path.raw(), live.matched);
+                // An app that was detected since may suppress the rules of a find.
+                live.answered.then_some(HitEvent::Find(&place))
+            }
+            Some(AnswerEvent::Withdrawn) => Some(HitEvent::Withdrawal),
         };
-        privacy.with_hit(hit, |hit| {
-            output.hit(now, &LiveHit { hit: *hit, ..*live }, rules)
-        })?;
-    }
-    let Some(event) = event else { return Ok(()) };
-    let event = ObservedHit {
-        time: hit.time,
-        client: hit.client,
-        path: hit.path,
-        severity: hit.severity,
-        event,
-        requests: live.requests,
-        matched: live.matched,
-        reported: hit.rules,
-        request: AlertSampleRef {
-            id: hit.id,
-            source: hit.source,
-            line: hit.line,
-            method: hit.method,
-            target: hit.target,
-            status: hit.status,
-        },
-    };
-    let mut result = Ok(());
-    detector.observe(&event, &mut |raised| {
-        let raised = if live.is_saved {
-            raised
-        } else {
-            privacy.alert(raised)
-        };
-        let mut json = Vec::new();
-        let written = output
-            .alert(&raised, rules)
-            .map(|()| alert::write_json(&raised, rules, &mut json));
-        sinks.send_alert(raised.severity, &json, &alert::text_line(&raised, rules));
-        if result.is_ok() {
-            result = written;
+        if live.is_reported() && matches!(event, None | Some(HitEvent::Request)) {
+            self.metrics.hit(live, rules);
+            let geo = privacy.geo(hit.client, &mut self.geoip);
+            let hit = &ReportedHit {
+                geo: geo.as_deref(),
+                ..*hit
+            };
+            privacy.with_hit(hit, |hit| {
+                output.hit(now, &LiveHit { hit: *hit, ..*live }, rules)
+            })?;
         }
-    });
-    result
+        let Some(event) = event else { return Ok(()) };
+        let event = ObservedHit {
+            time: hit.time,
+            client: hit.client,
+            path: hit.path,
+            severity: hit.severity,
+            event,
+            requests: live.requests,
+            matched: live.matched,
+            reported: hit.rules,
+            request: AlertSampleRef {
+                id: hit.id,
+                source: hit.source,
+                line: hit.line,
+                method: hit.method,
+                target: hit.target,
+                status: hit.status,
+            },
+        };
+        let mut result = Ok(());
+        self.detector.observe(&event, &mut |raised| {
+            let raised = if live.is_saved {
+                raised
+            } else {
+                privacy.alert(raised)
+            };
+            let mut json = Vec::new();
+            alert::write_json(&raised, rules, &mut json);
+            let written = output.alert(&raised, rules);
+            sinks.send_alert(raised.severity, &json, &alert::text_line(&raised, rules));
+            if result.is_ok() {
+                result = written;
+            }
+        });
+        result
+    }
 }
 
 /// How long to collect events before logs are read. A busy log causes events all the time.
@@ -793,21 +717,6 @@ impl EventQueue {
             sender,
             events,
         }
-    }
-
-    /// A sender for other sources of events.
-    fn sender(&self) -> Sender<FollowEvent> {
-        self.sender.clone()
-    }
-
-    /// Watches exactly these folders. Returns a notice, once, if that is not possible.
-    fn watch(&mut self, folders: &BTreeSet<PathBuf>) -> Option<String> {
-        self.watcher.watch(folders)
-    }
-
-    /// Whether all folders are watched.
-    fn is_complete(&self) -> bool {
-        self.watcher.is_complete()
     }
 
     /// Waits for events until the timeout.

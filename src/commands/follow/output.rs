@@ -4,14 +4,14 @@ use std::io::{self, Write};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-use super::{FollowEvent, unix_now};
+use super::FollowEvent;
 use crate::alerting::Alert;
 use crate::commands::error::CommandError;
 use crate::commands::message::{self, sanitized};
+use crate::os::system::unix_now;
 use crate::report::hit::LiveHit;
 use crate::report::model::ReportModel;
 
-use crate::commands::stdout::TerminalInfo;
 use crate::commands::{FollowSettings, stdout};
 use crate::render::live::fold::{FoldDecision, FoldedRepeats, RepeatFolder};
 use crate::render::live::{LiveLines, alert};
@@ -78,7 +78,7 @@ impl ObjectOutput {
         self.format.write(
             &live.hit,
             rules,
-            unix_now(),
+            unix_now().cast_signed(),
             &mut self.texts,
             &mut self.line,
         );
@@ -93,7 +93,7 @@ impl LiveOutput {
         events: Sender<FollowEvent>,
     ) -> Result<Self, CommandError> {
         let now = Instant::now();
-        let TerminalInfo { width, color, .. } = TerminalInfo::detect(settings.scan.color, false);
+        let RenderOptions { width, color, .. } = stdout::terminal(settings.scan.color, false);
         let mode = if settings.tui {
             let screen = Screen::enter()?;
             let keys = spawn_key_reader(move |input| drop(events.send(FollowEvent::Input(input))))
@@ -300,15 +300,13 @@ impl LiveOutput {
         note: Option<&str>,
         top: Option<usize>,
     ) -> Result<(), CommandError> {
-        let TerminalInfo { width, color, .. } =
-            TerminalInfo::detect(self.color, matches!(self.mode, OutputMode::Objects(..)));
         let view = RenderOptions {
             format: OutputFormat::Table,
             top,
-            width,
-            color,
+            // Not cut to the terminal, as lines are above it.
+            height: 0,
             is_live: true,
-            ..RenderOptions::default()
+            ..stdout::terminal(self.color, matches!(self.mode, OutputMode::Objects(..)))
         };
         let mut text = Vec::new();
         let written = note
@@ -338,7 +336,7 @@ impl LiveOutput {
     #[expect(clippy::expect_used, reason = "the live view was on standard output")]
     pub(super) fn exit_tui(&mut self) {
         if let OutputMode::View(_) = self.mode {
-            let TerminalInfo { width, color, .. } = TerminalInfo::detect(self.color, false);
+            let RenderOptions { width, color, .. } = stdout::terminal(self.color, false);
             let output = LineOutput {
                 out: Sink::stdout().expect("the live view was on standard output"),
                 lines: LiveLines::new(width, color, false),
@@ -392,7 +390,7 @@ impl LineOutput {
         } = self;
         if now.saturating_duration_since(*measured) >= RESIZE_INTERVAL {
             *measured = now;
-            lines.resize(TerminalInfo::detect(Color::Never, false).width);
+            lines.resize(stdout::terminal(Color::Never, false).width);
         }
         let (mut written, mut is_dirty) = (Ok(()), false);
         if let Some(fold) = fold {

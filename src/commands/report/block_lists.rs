@@ -12,14 +12,13 @@ use std::path::Path;
 use ipnet::IpNet;
 
 use super::run::ReportRun;
-use crate::commands::block::{
-    empty_reason, list_options, print_empty, source_names, warn_of_proxy,
-};
+use crate::commands::block::{empty_reason, print_empty, source_names, warn_of_proxy};
 use crate::commands::error::CommandError;
-use crate::commands::message::sanitized;
-use crate::commands::{BlockTarget, ReportSettings, message, server_logs};
+use crate::commands::message::sanitized_path;
+use crate::commands::{ReportSettings, message, server_logs};
 use crate::render::block::{self, BlockPage};
 use crate::render::sink::Sink;
+use crate::report::block_list::BlockListOptions;
 use crate::state::{BlockState, ReportState, StateFolder};
 
 /// Checks that all lists can be written and none of them is a log.
@@ -33,7 +32,7 @@ pub(super) fn check(settings: &ReportSettings) -> Result<(), CommandError> {
         .filter_map(|log| fs::metadata(log).ok())
         .map(|log| (log.dev(), log.ino()))
         .collect();
-    for BlockTarget { path, .. } in &settings.block_lists {
+    for (path, _) in &settings.block_lists {
         let sink = Sink::file(path)?;
         if logs.contains(path) || ids.iter().any(|(dev, ino)| sink.is_same_file(*dev, *ino)) {
             return Err(CommandError::ListIsInput(path.clone()));
@@ -96,7 +95,7 @@ pub(super) fn publish(
     for (path, why) in empty {
         print_empty(
             &settings.scan,
-            &format!("{}: {why}", sanitized(&path.to_string_lossy())),
+            &format!("{}: {why}", sanitized_path(path)),
             has_problems,
         );
     }
@@ -119,13 +118,11 @@ fn write_lists<'s>(
 ) -> Result<WrittenLists<'s>, CommandError> {
     let settings = report_run.settings;
     let mut written = WrittenLists::default();
-    for BlockTarget { path, format } in &settings.block_lists {
-        let options = list_options(
-            &settings.block,
-            &settings.scan,
-            *format,
-            report_run.now().cast_signed(),
-        );
+    let options = BlockListOptions {
+        now: report_run.now().cast_signed(),
+        ..settings.block
+    };
+    for (path, format) in &settings.block_lists {
         let list = block.ledger.list(&options, &report_run.policy());
         written.possible_proxy = list.possible_proxy;
         let page = BlockPage {

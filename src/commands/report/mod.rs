@@ -20,6 +20,7 @@ use super::error::CommandError;
 use super::metrics::{Backlog, MetricsFile};
 use super::{Exit, ReportSettings, ReportTask, message, server_logs, signals, stdout};
 use crate::log::time::Period;
+use crate::os::accounts::{self, GROUP_FILE};
 use crate::render::html::index::{self, DIGEST_BYTES, IndexEntry, RunDigest, VerifiedDigest};
 use crate::render::html::{FolderLink, PAGE_FILE};
 use crate::report::verify::VERIFIED_FILE;
@@ -158,8 +159,7 @@ impl Context<'_> {
             stop,
             folder,
             store,
-            metrics,
-            started,
+            ..
         } = *self;
         let settings = report_run.settings;
         let mut state = report_run.initial_state(known);
@@ -187,18 +187,24 @@ impl Context<'_> {
             .logs
             .drop_absent(run::still_exists, report_run.now(), KEEP_ABSENT);
         let has_more = increment.has_more;
-        let mut writer = ReportWriter::new(report_run, &increment, &problems, &notes, is_first)
-            .with_origin(has_forwarded);
-        if writer.is_empty() {
+        let mut writer = ReportWriter::new(
+            report_run,
+            &increment,
+            &problems,
+            &notes,
+            is_first,
+            has_forwarded,
+        );
+        if writer.parts.is_empty() {
             block_lists::prepare(report_run, &mut state, false);
             if known != Some(&state) {
                 folder.save(&state)?;
             }
             block_lists::publish(folder, report_run, &mut state, !problems.is_empty())?;
-            prune(store, report_run, clock, last_clock)?;
-            write_index(store, report_run)?;
+            self.prune(clock, last_clock)?;
+            self.write_index()?;
             let exit = print(settings, None, "Nothing new.\n", print_problems(&problems));
-            write_metrics(metrics, &state, report_run, backlog, started)?;
+            self.write_metrics(&state, backlog)?;
             return Ok(Batch {
                 exit,
                 state,
@@ -225,45 +231,101 @@ impl Context<'_> {
         }
         let lists = block_lists::publish(folder, report_run, &mut state, !problems.is_empty());
         store.publish(&run)?;
-        prune(store, report_run, clock, last_clock)?;
-        write_index(store, report_run)?;
+        self.prune(clock, last_clock)?;
+        self.write_index()?;
         lists?;
         let exit = match print_problems(&problems) {
-            Exit::Success if writer.has_set_aside() => Exit::Damaged,
+            Exit::Success if writer.has_set_aside => Exit::Damaged,
             exit => exit,
         };
         let latest = out(settings).join("latest");
         let done = format!(
             "Nothing that is new was answered. The report is in {}.\n",
-            message::sanitized(&latest.to_string_lossy())
+            message::sanitized_path(&latest)
         );
         let exit = print(settings, writer.mail().as_deref(), &done, exit);
-        write_metrics(metrics, &state, report_run, backlog, started)?;
+        self.write_metrics(&state, backlog)?;
         Ok(Batch {
             exit,
             state,
             has_more,
         })
     }
-}
 
-/// Replaces the file of metrics, after everything else: the lines count as reported even if this
-/// fails.
-fn write_metrics(
-    file: Option<&MetricsFile>,
-    state: &ReportState,
-    report_run: &ReportRun<'_>,
-    backlog: Backlog,
-    started: Instant,
-) -> Result<(), CommandError> {
-    file.map_or(Ok(()), |file| {
-        file.write(
-            &state.logs.counters,
-            &report_run.rule_context.rules,
-            backlog,
-            started.elapsed(),
-        )
-    })
+    /// Replaces the file of metrics, after everything else: the lines count as reported even if this
+    /// fails.
+    fn write_metrics(&self, state: &ReportState, backlog: Backlog) -> Result<(), CommandError> {
+        self.metrics.map_or(Ok(()), |file| {
+            file.write(
+                &state.logs.counters,
+                &self.report_run.rule_context.rules,
+                backlog,
+                self.started.elapsed(),
+            )
+        })
+    }
+
+    /// Removes folders that are too old. The first run after a jump of the clock says what is kept
+    /// because of it.
+    fn prune(
+        &self,
+        clock: RetentionClock,
+        last: Option<RetentionClock>,
+    ) -> Result<(), CommandError> {
+        let settings = self.report_run.settings;
+        let pruned = self.store.prune(settings.keep, clock)?;
+        if let Some(jump) = clock.new_jump(last)
+            && pruned.kept_by_jump > 0
+            && !settings.scan.quiet
+        {
+            message::warning(&format!(
+                "the clock is {} days ahead of the last report: it jumped, or no report was written in that time; --keep does not count \
+                 these days, and keeps {} older folders",
+                jump.days(),
+                pruned.kept_by_jump
+            ));
+        }
+        Ok(())
+    }
+
+    /// Writes the index of the folders that exist, with the digests of their pages.
+    fn write_index(&self) -> Result<(), CommandError> {
+        let Self {
+            store, report_run, ..
+        } = self;
+        if !report_run.settings.html {
+            return Ok(());
+        }
+        let digest = |folder: &str| {
+            // A page that cannot be read is left out: the report beside it is complete.
+            let page = store.open_file(folder, PAGE_FILE).ok().flatten()?;
+            let mut head = Vec::new();
+            page.take(DIGEST_BYTES).read_to_end(&mut head).ok()?;
+            RunDigest::from_page(&head)
+        };
+        let verified = |folder: &str| {
+            let file = store.open_file(folder, VERIFIED_FILE).ok().flatten()?;
+            let mut json = Vec::new();
+            file.take(MAX_VERIFIED_BYTES).read_to_end(&mut json).ok()?;
+            VerifiedDigest::from_json(&json)
+        };
+        let folders = store.reports()?;
+        let entry = |name: &String| {
+            Some(IndexEntry {
+                folder: FolderLink::new(name)?,
+                digest: digest(name),
+                verified: verified(name),
+            })
+        };
+        let entries: Vec<IndexEntry> = folders.iter().filter_map(entry).collect();
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let mut text = Vec::new();
+        index::write(&entries, Some(&report_run.log_host), &mut text)
+            .map_err(CommandError::WriteReport)?;
+        Ok(store.replace_index(&text)?)
+    }
 }
 
 /// Loads the state of the last run and publishes its folders if that is pending; `None` if the
@@ -297,67 +359,8 @@ fn rollback(folder: &StateFolder, store: &ReportStore, known: Option<&ReportStat
     }
 }
 
-/// Removes folders that are too old. The first run after a jump of the clock says what is kept
-/// because of it.
-fn prune(
-    store: &ReportStore,
-    report_run: &ReportRun<'_>,
-    clock: RetentionClock,
-    last: Option<RetentionClock>,
-) -> Result<(), CommandError> {
-    let pruned = store.prune(report_run.settings.keep, clock)?;
-    if let Some(jump) = clock.new_jump(last)
-        && pruned.kept_by_jump > 0
-        && !report_run.settings.scan.quiet
-    {
-        message::warning(&format!(
-            "the clock is {} days ahead of the last report: it jumped, or no report was written in that time; --keep does not count \
-             these days, and keeps {} older folders",
-            jump.days(),
-            pruned.kept_by_jump
-        ));
-    }
-    Ok(())
-}
-
 /// The most bytes of a result of `verify`: each request makes at most 2 kB.
 const MAX_VERIFIED_BYTES: u64 = 4 << 20;
-
-/// Writes the index of the folders that exist, with the digests of their pages.
-fn write_index(store: &ReportStore, report_run: &ReportRun<'_>) -> Result<(), CommandError> {
-    if !report_run.settings.html {
-        return Ok(());
-    }
-    let digest = |folder: &str| {
-        // A page that cannot be read is left out: the report beside it is complete.
-        let page = store.open_file(folder, PAGE_FILE).ok().flatten()?;
-        let mut head = Vec::new();
-        page.take(DIGEST_BYTES).read_to_end(&mut head).ok()?;
-        RunDigest::from_page(&head)
-    };
-    let verified = |folder: &str| {
-        let file = store.open_file(folder, VERIFIED_FILE).ok().flatten()?;
-        let mut json = Vec::new();
-        file.take(MAX_VERIFIED_BYTES).read_to_end(&mut json).ok()?;
-        VerifiedDigest::from_json(&json)
-    };
-    let folders = store.reports()?;
-    let entry = |name: &String| {
-        Some(IndexEntry {
-            folder: FolderLink::new(name)?,
-            digest: digest(name),
-            verified: verified(name),
-        })
-    };
-    let entries: Vec<IndexEntry> = folders.iter().filter_map(entry).collect();
-    if entries.is_empty() {
-        return Ok(());
-    }
-    let mut text = Vec::new();
-    index::write(&entries, Some(&report_run.log_host), &mut text)
-        .map_err(CommandError::WriteReport)?;
-    Ok(store.replace_index(&text)?)
-}
 
 /// Prints what a run would report, and changes nothing.
 fn dry_run(settings: &ReportSettings) -> Result<Exit, CommandError> {
@@ -379,7 +382,7 @@ fn dry_run(settings: &ReportSettings) -> Result<Exit, CommandError> {
     if let Some(exit) = stop.exit() {
         return Err(CommandError::ReportStopped(exit));
     }
-    let pages = ReportWriter::new(&report_run, &increment, &problems, &notes, is_first)
+    let pages = ReportWriter::new(&report_run, &increment, &problems, &notes, is_first, false)
         .pages(&mut state)?;
     let exit = print_problems(&problems);
     let text = if pages.is_empty() {
@@ -398,7 +401,7 @@ fn print_problems(problems: &[(PathBuf, String)]) -> Exit {
     for (path, what) in problems {
         message::error(&format!(
             "{}: {}",
-            message::sanitized(&path.to_string_lossy()),
+            message::sanitized_path(path),
             message::sanitized(what)
         ));
     }
@@ -443,9 +446,6 @@ fn out(settings: &ReportSettings) -> &Path {
     settings.out.as_deref().unwrap_or(Path::new("."))
 }
 
-/// The group database; see group(5).
-const GROUP_FILE: &str = "/etc/group";
-
 /// The ID of a group, which is given by name or by number. No name service is queried.
 ///
 /// # Errors
@@ -455,12 +455,12 @@ fn group_id(name: &str) -> Result<u32, CommandError> {
     if let Ok(number) = name.parse() {
         return Ok(number);
     }
-    let groups = fs::read(GROUP_FILE).map_err(|error| {
+    let found = accounts::group_id(name).map_err(|error| {
         CommandError::Group(format!(
             "--group: cannot read {GROUP_FILE}: {error}; give its number"
         ))
     })?;
-    find_group(&groups, name.as_bytes()).ok_or_else(|| {
+    found.ok_or_else(|| {
         CommandError::Group(format!(
             "--group: {GROUP_FILE} has no group '{}'; give one that it has, or a number",
             message::sanitized(name)
@@ -468,36 +468,12 @@ fn group_id(name: &str) -> Result<u32, CommandError> {
     })
 }
 
-/// Each line is `name:password:number:members`.
-fn find_group(groups: &[u8], name: &[u8]) -> Option<u32> {
-    let field = |line: &[u8], number| {
-        Some(String::from_utf8_lossy(line.split(|&b| b == b':').nth(number)?).into_owned())
-    };
-    let line = groups
-        .split(|&b| b == b'\n')
-        .find(|line| line.split(|&b| b == b':').next() == Some(name))?;
-    field(line, 2)?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
-    use crate::commands::report::*;
+    use super::*;
 
     #[test]
-    fn finds_groups_by_name_or_number() {
-        let groups = b"root:x:0:\nadm:x:4:syslog,me\nbroken\nodd:x:many:\n";
-        assert_eq!(
-            (find_group(groups, b"adm"), find_group(groups, b"root")),
-            (Some(4), Some(0))
-        );
-        for name in [&b"ad"[..], b"broken", b"odd", b"me", b""] {
-            assert_eq!(
-                find_group(groups, name),
-                None,
-                "{}",
-                String::from_utf8_lossy(name)
-            );
-        }
+    fn a_number_is_a_group_of_that_number() {
         assert_eq!(group_id("1234").ok(), Some(1234));
     }
 }

@@ -17,7 +17,7 @@ use crate::block::{self, AddressRanges, BlockPolicy, ProxyRanges};
 use crate::commands::ReportSettings;
 use crate::commands::common::{RuleContext, own_addresses, pool, privacy, warn_narrow_allow};
 use crate::commands::error::CommandError;
-use crate::commands::message::{self, sanitized};
+use crate::commands::message::{self, sanitized_path};
 use crate::commands::metrics::Backlog;
 use crate::commands::server_logs;
 use crate::commands::signals::StopSignal;
@@ -27,7 +27,7 @@ use crate::input::lines::read_head_tail;
 use crate::input::tail::{StartPosition, Tail, TailOptions};
 use crate::log::source::Checkpoint;
 use crate::log::time::LogTime;
-use crate::os::system::OpenFileLimit;
+use crate::os::system::{OpenFileLimit, unix_now};
 use crate::report::anonymize::Privacy;
 use crate::report::model::ReportModel;
 use crate::report::networks::add_geo;
@@ -82,10 +82,7 @@ impl<'a> ReportRun<'a> {
         stop: &'a StopSignal,
     ) -> Result<Self, CommandError> {
         let rule_context = RuleContext::load(&settings.scan)?;
-        let privacy = privacy(
-            settings.scan.client.anonymize.as_ref(),
-            settings.scan.client.redact,
-        )?;
+        let privacy = privacy(&settings.scan.client.anonymize, settings.scan.client.redact)?;
         let geoip = privacy.open_geoip(&settings.scan.client.geoip)?;
         warn_narrow_allow(&settings.scan, &rule_context.scan_options.allow);
         if !settings.scan.quiet {
@@ -100,7 +97,7 @@ impl<'a> ReportRun<'a> {
             ));
         }
         let interface_addresses = own_addresses();
-        let verified = AddressRanges::of_search_engines(&settings.block.verified)?;
+        let verified = AddressRanges::of_search_engines(&settings.verified_bots)?;
         let proxies = ProxyRanges::read(&settings.scan.client.proxy_ranges)?;
         let log_host = settings.log_host.clone().unwrap_or_else(|| {
             rustix::system::uname()
@@ -108,9 +105,6 @@ impl<'a> ReportRun<'a> {
                 .to_string_lossy()
                 .into_owned()
         });
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs());
         Ok(Self {
             pool: pool(settings.scan.threads)?,
             settings,
@@ -122,7 +116,7 @@ impl<'a> ReportRun<'a> {
             proxies,
             log_host,
             stop,
-            now,
+            now: unix_now(),
         })
     }
 
@@ -170,30 +164,14 @@ impl<'a> ReportRun<'a> {
         max_bytes: u64,
         begin: impl FnOnce(u64) -> Result<(), CommandError>,
     ) -> Result<ReadResult, CommandError> {
-        let start = if self.settings.state.from_start {
-            StartPosition::Start
-        } else {
-            StartPosition::ExplicitInputs
-        };
-        let max_open = OpenFileLimit::raise().open_logs();
-        let options = TailOptions {
-            start,
-            max_line: self.settings.scan.max_line,
-            block: BLOCK,
-            max_open,
-        };
         let checkpoints = known.map(|state| state.logs.checkpoints.clone());
-        let mut tail = Tail::new(
-            server_logs::existing_logs(&self.settings.scan),
-            options,
-            checkpoints,
-        );
+        let logs = server_logs::existing_logs(&self.settings.scan);
+        let mut tail = tail(self.settings, logs, checkpoints);
         let now = LogTime {
             utc: self.now.cast_signed(),
             offset: 0,
         };
         let job = self.rule_context.job(self.settings.scan.client.prefix);
-        tail.measure_backlog(Instant::now());
         if let bytes @ 1.. = tail.logs().map(|log| log.lag).sum() {
             begin(max_bytes.min(bytes))?;
         }
@@ -249,7 +227,7 @@ impl<'a> ReportRun<'a> {
                 .state
                 .dir
                 .as_deref()
-                .map(|dir| sanitized(&dir.to_string_lossy()))
+                .map(sanitized_path)
                 .unwrap_or_default();
             message::notice(&format!(
                 "{dir}: the rules differ from those of the last run; lines that it read are not matched again"
@@ -257,6 +235,27 @@ impl<'a> ReportRun<'a> {
         }
         state.logs.rules = rules;
     }
+}
+
+/// Logs, and how much there is to read after `checkpoints`.
+pub(super) fn tail(
+    settings: &ReportSettings,
+    logs: Vec<PathBuf>,
+    checkpoints: Option<Vec<Checkpoint>>,
+) -> Tail {
+    let options = TailOptions {
+        start: if settings.state.from_start {
+            StartPosition::Start
+        } else {
+            StartPosition::ExplicitInputs
+        },
+        max_line: settings.scan.max_line,
+        block: BLOCK,
+        max_open: OpenFileLimit::raise().open_logs(),
+    };
+    let mut tail = Tail::new(logs, options, checkpoints);
+    tail.measure_backlog(Instant::now());
+    tail
 }
 
 /// The bytes at the start and at the end of a log that show whether it has a field of forwarded

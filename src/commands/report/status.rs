@@ -3,17 +3,13 @@
 use std::collections::HashSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use super::NAME;
-use super::run::still_exists;
+use super::run::{still_exists, tail};
 use crate::commands::error::CommandError;
-use crate::commands::stdout::{self, TerminalInfo};
-use crate::commands::{Exit, ReportSettings, server_logs};
-use crate::input::tail::{StartPosition, Tail, TailOptions};
+use crate::commands::{Exit, ReportSettings, server_logs, stdout};
 use crate::log::source::Checkpoint;
-use crate::os::system::OpenFileLimit;
-use crate::render::{RenderOptions, table};
+use crate::render::table;
 use crate::report::status::{LogStage, LogStatus, ReadStatus};
 use crate::state::{ReportState, StateFolder};
 
@@ -28,13 +24,7 @@ pub(super) fn print(settings: &ReportSettings, dir: &Path) -> Result<Exit, Comma
         last_run,
         logs: logs(settings, checkpoints),
     };
-    let screen = TerminalInfo::detect(settings.scan.color, false);
-    let options = RenderOptions {
-        width: screen.width,
-        color: screen.color,
-        ..RenderOptions::default()
-    };
-    let page = table::status(&status, &options);
+    let page = table::status(&status, &stdout::terminal(settings.scan.color, false));
     Ok(stdout::print(page.as_bytes()))
 }
 
@@ -46,26 +36,13 @@ fn logs(settings: &ReportSettings, checkpoints: Option<Vec<Checkpoint>>) -> Vec<
         .into_iter()
         .filter(|known| known.head.bytes > 0)
         .collect();
-    let start = if settings.state.from_start {
-        StartPosition::Start
-    } else {
-        StartPosition::ExplicitInputs
-    };
     let given = server_logs::existing_logs(&settings.scan);
     let paths = if given.is_empty() {
         paths(&known)
     } else {
         given
     };
-    let max_open = OpenFileLimit::raise().open_logs();
-    let options = TailOptions {
-        start,
-        max_line: settings.scan.max_line,
-        block: 1 << 16,
-        max_open,
-    };
-    let mut tail = Tail::new(paths, options, checkpoints);
-    tail.measure_backlog(Instant::now());
+    let tail = tail(settings, paths, checkpoints);
     let is_new = |generation: u64| !known.iter().any(|known| known.generation == generation);
     let mut logs: Vec<LogStatus> = Vec::new();
     let mut seen = HashSet::new();

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use super::run::ReportRun;
 use crate::commands::block::log_origin;
-use crate::commands::common::{RuleContext, apps};
+use crate::commands::common::apps;
 use crate::commands::error::CommandError;
 use crate::commands::message;
 use crate::judge::proxied::ProxiedClients;
@@ -22,7 +22,7 @@ use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
 use crate::report::block_candidates::block_decisions;
 use crate::report::block_list::LogOrigin;
 use crate::report::build::{LogAnalysis, RowSelection, build};
-use crate::report::merge::{MergedReport, ReportMerger};
+use crate::report::merge::{MergeError, MergedReport, ReportMerger};
 use crate::report::model::ReportModel;
 use crate::report::novelty::{NewItem, find_new};
 use crate::report::withdrawn::WithdrawnAnswer;
@@ -48,7 +48,8 @@ const TABLES: [(&str, GroupBy); 5] = [
 pub(super) struct ReportWriter<'r> {
     run: &'r ReportRun<'r>,
     increment: &'r IncrementalResult,
-    parts: Vec<&'r PeriodResult>,
+    /// What there is to report.
+    pub(super) parts: Vec<&'r PeriodResult>,
     problems: &'r [(PathBuf, String)],
     notes: &'r [String],
     /// Nothing was reported before, so everything is new and that is not worth a mail.
@@ -60,7 +61,7 @@ pub(super) struct ReportWriter<'r> {
     /// What is known about the clients of the logs.
     origin: LogOrigin,
     /// What is left of an earlier report of a period was renamed.
-    has_set_aside: bool,
+    pub(super) has_set_aside: bool,
 }
 
 /// One folder: its name, its content, and notes for the reader.
@@ -81,13 +82,13 @@ impl<'r> ReportWriter<'r> {
         problems: &'r [(PathBuf, String)],
         notes: &'r [String],
         is_first: bool,
+        has_forwarded: bool,
     ) -> Self {
         let parts = increment
             .parts
             .iter()
             .filter(|part| part.lines > 0 || run.settings.always)
             .collect();
-        let origin = log_origin(&run.settings.scan, false);
         Self {
             run,
             increment,
@@ -97,27 +98,9 @@ impl<'r> ReportWriter<'r> {
             is_first,
             mail: None,
             notable: 0,
-            origin,
+            origin: log_origin(&run.settings.scan, has_forwarded),
             has_set_aside: false,
         }
-    }
-
-    /// Notes whether the logs have a field of forwarded addresses.
-    pub(super) fn with_origin(self, has_forwarded: bool) -> Self {
-        Self {
-            origin: log_origin(&self.run.settings.scan, has_forwarded),
-            ..self
-        }
-    }
-
-    /// Whether an earlier report of a period could not be continued, which was printed.
-    pub(super) fn has_set_aside(&self) -> bool {
-        self.has_set_aside
-    }
-
-    /// Whether there is nothing to report.
-    pub(super) fn is_empty(&self) -> bool {
-        self.parts.is_empty()
     }
 
     /// Writes the folders of run `number`.
@@ -247,28 +230,15 @@ impl<'r> ReportWriter<'r> {
 
     /// What this run read, of one period.
     fn report_input(&self, part: &'r PeriodResult) -> ReportInput<'r> {
-        let IncrementalResult {
-            sources,
-            without_time,
-            ..
-        } = self.increment;
-        let (
-            PeriodResult { tally, inputs, .. },
-            RuleContext {
-                rules,
-                scan_options,
-                ..
-            },
-        ) = (part, &self.run.rule_context);
-        let filter = self.run.rule_context.filter(&self.run.settings.scan);
+        let rule_context = &self.run.rule_context;
         ReportInput {
-            rules,
-            tally,
-            sources,
-            inputs,
-            without_time: *without_time,
-            filter,
-            allow: &scan_options.allow,
+            rules: &rule_context.rules,
+            tally: &part.tally,
+            sources: &self.increment.sources,
+            inputs: &part.inputs,
+            without_time: self.increment.without_time,
+            filter: rule_context.filter(&self.run.settings.scan),
+            allow: &rule_context.scan_options.allow,
         }
     }
 
@@ -282,7 +252,11 @@ impl<'r> ReportWriter<'r> {
         store: &ReportStore,
         state: &mut ReportState,
     ) -> Result<Option<(MergedReport, Vec<WithdrawnAnswer>)>, CommandError> {
-        let earlier = Self::earlier(folder, store)?;
+        // Earlier runs may have reported on the same period.
+        let earlier = match folder.part.period {
+            Some(_) => store.open_file(folder.name, REPORT_FILE)?,
+            None => None,
+        };
         let (this, report_input) = (&*self, self.report_input(folder.part));
         let (mail, withdrawn) = this.with_report(
             folder,
@@ -290,7 +264,10 @@ impl<'r> ReportWriter<'r> {
             RowSelection::COMPLETE,
             state,
             |report, withdrawn, state| {
-                count_part(report, folder.part, state);
+                let unparsed = folder.part.inputs.iter().map(|input| input.counts.unparsed);
+                let counters = &mut state.logs.counters;
+                counters.add_lines(folder.part.lines, unparsed.sum());
+                counters.add_report(&report.classes);
                 if earlier.is_none() {
                     return Ok((
                         this.write_folder(folder, staging, report, withdrawn, state)?,
@@ -322,13 +299,20 @@ impl<'r> ReportWriter<'r> {
         )?;
         // Merged only now, when the rows of this run are freed, to limit memory.
         let sum = |earlier| {
-            let merged = this.read(folder, earlier)?;
+            let mut merged = this.read(folder, earlier)?;
+            let wrong = |error: MergeError| CommandError::Sum {
+                path: folder.path.clone(),
+                what: error.to_string(),
+            };
             this.with_report(
                 folder,
                 &report_input,
                 RowSelection::default(),
                 state,
-                |report, _, _| Self::merge(merged, report, folder),
+                |report, _, _| {
+                    merged.add_report(report).map_err(wrong)?;
+                    merged.finish(|_| false).map_err(wrong)
+                },
             )
         };
         let merged_report = earlier.map(sum).transpose()?;
@@ -337,19 +321,7 @@ impl<'r> ReportWriter<'r> {
         Ok(merged_report.map(|merged_report| (merged_report, withdrawn)))
     }
 
-    /// The report of earlier runs on the same period.
-    fn earlier(
-        folder: &ReportFolder<'_>,
-        store: &ReportStore,
-    ) -> Result<Option<File>, CommandError> {
-        if folder.part.period.is_none() {
-            Ok(None)
-        } else {
-            Ok(store.open_file(folder.name, REPORT_FILE)?)
-        }
-    }
-
-    /// Reads that report.
+    /// Reads the report of earlier runs on the same period.
     fn read(
         &self,
         folder: &ReportFolder<'_>,
@@ -367,19 +339,6 @@ impl<'r> ReportWriter<'r> {
             .add(evidence)
             .map_err(|error| wrong(error.to_string()))?;
         Ok(merged)
-    }
-
-    fn merge(
-        mut merged: ReportMerger<'_>,
-        report: &ReportModel<'_>,
-        folder: &ReportFolder<'_>,
-    ) -> Result<MergedReport, CommandError> {
-        let wrong = |error: crate::report::merge::MergeError| CommandError::Sum {
-            path: folder.path.clone(),
-            what: error.to_string(),
-        };
-        merged.add_report(report).map_err(wrong)?;
-        merged.finish(|_| false).map_err(wrong)
     }
 
     /// Writes all files of a folder. Returns the mail if the folder is notable.
@@ -435,7 +394,14 @@ impl<'r> ReportWriter<'r> {
         };
         write_file(staging, REPORT_FILE, |out| render(report, &view, out))?;
         if self.run.settings.html {
-            let options = self.page_options(&page);
+            let options = PageOptions {
+                top: None,
+                made_at: Some(self.run.now().cast_signed()),
+                label: Some(&folder.label),
+                news: (!self.is_first).then_some(news),
+                withdrawn,
+                notes: &notes,
+            };
             write_file(staging, PAGE_FILE, |out| html::write(report, &options, out))?;
         }
         Ok(self.mail_of(&page))
@@ -514,7 +480,7 @@ impl<'r> ReportWriter<'r> {
                 report_input,
                 &analysis,
                 &policy,
-                settings.max_block,
+                settings.block.max,
             ));
             self.run.add_geo(&mut report);
             consume(&report, &withdrawn, state)
@@ -558,25 +524,6 @@ impl<'r> ReportWriter<'r> {
         }
     }
 
-    fn page_options<'p>(&self, page: &RunSummary<'p>) -> PageOptions<'p> {
-        let &RunSummary {
-            label,
-            news,
-            withdrawn,
-            notes,
-            is_first,
-            ..
-        } = page;
-        PageOptions {
-            top: None,
-            made_at: Some(self.run.now().cast_signed()),
-            label: Some(label),
-            news: (!is_first).then_some(news),
-            withdrawn,
-            notes,
-        }
-    }
-
     /// All notes for the reader of a report.
     fn notes(&self, folder: &ReportFolder<'_>, report: &ReportModel<'_>) -> Vec<String> {
         let of_report = report
@@ -617,8 +564,8 @@ fn set_aside_note(folder: &ReportFolder<'_>, remains: &Path) -> String {
     message::error(&format!(
         "{}: its report.json is lost, so it cannot be continued; what is left of it is now {}, and the report starts again with the \
          lines of this run",
-        message::sanitized(&folder.path.to_string_lossy()),
-        message::sanitized(&remains.to_string_lossy()),
+        message::sanitized_path(&folder.path),
+        message::sanitized_path(remains),
     ));
     if let Some(period) = folder.part.period {
         // A day's label is a date; an hour's lacks the minutes.
@@ -638,13 +585,6 @@ fn set_aside_note(folder: &ReportFolder<'_>, remains: &Path) -> String {
     format!(
         "The earlier lines of this folder are missing: its report.json was lost. What is left of it is in {name}."
     )
-}
-
-/// Counts the new lines of a folder and their hits, for metrics.
-fn count_part(report: &ReportModel<'_>, part: &PeriodResult, state: &mut ReportState) {
-    let unparsed = part.inputs.iter().map(|input| input.counts.unparsed).sum();
-    state.logs.counters.add_lines(part.lines, unparsed);
-    state.logs.counters.add_report(&report.classes);
 }
 
 /// Records the newest period.

@@ -5,48 +5,64 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::super::message::sanitized;
+use clap::builder::{NonEmptyStringValueParser, PossibleValuesParser};
+use clap::{Args, ValueHint};
+
+use super::super::error::CommandError;
+use super::super::message::{sanitized, sanitized_path};
 use super::super::{Exit, message, stdout};
-use super::{CaseRunner, read_rule_file, replace_rule_file};
+use super::{CaseRunner, pluralize, read_rule_file, replace_rule_file};
 use crate::log::finding::Severity;
 use crate::rules::builder::{ExampleRequest, RuleBuilder, slug};
 use crate::rules::lint::is_ordinary;
-use crate::rules::{Case, Rule, RuleChoice, RuleSet, check, family, load, path_list};
+use crate::rules::{Case, Class, Rule, RuleChoice, RuleSet, check, family, load, path_list};
 
 /// The default rule file.
-pub(crate) const FILE: &str = "probewatch-rules.toml";
+const FILE: &str = "probewatch-rules.toml";
 
-/// The options of `rules add`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The arguments of `rules add`.
+#[derive(Debug, Clone, Args)]
 pub(crate) struct AddOptions {
-    /// The paths as typed.
-    pub paths: Vec<String>,
-    /// The class of the rule.
-    pub class: String,
-    /// The severity of the rule.
-    pub severity: Severity,
-    /// The title; made from the paths by default.
-    pub title: Option<String>,
-    /// The ID; made from the first path by default.
-    pub id: Option<String>,
-    /// The rule file.
-    pub file: PathBuf,
+    /// Paths that only a prober requests, such as /old-admin.php
+    #[arg(value_name = "PATH", required = true, value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) paths: Vec<String>,
+    /// Class of the rule, such as panel
+    #[arg(long, default_value = "exposure", hide_possible_values = true, value_parser = PossibleValuesParser::new(Class::ids()))]
+    pub(crate) class: String,
+    /// Severity of the rule: info, low, medium, high, critical
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        default_value = "medium",
+        value_enum,
+        hide_possible_values = true
+    )]
+    pub(crate) severity: Severity,
+    /// Title of the rule [default: made from the path]
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) title: Option<String>,
+    /// ID of the rule, family/name [default: made from the path]
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
+    pub(crate) id: Option<String>,
+    /// Rule file to append to; created if missing
+    #[arg(long, default_value = FILE, value_hint = ValueHint::FilePath)]
+    pub(crate) file: PathBuf,
 }
 
 /// Adds a rule to a file, and creates the file if necessary.
 #[must_use]
 pub(crate) fn add(options: &AddOptions) -> Exit {
-    add_rule(options).unwrap_or_else(|exit| exit)
+    add_rule(options).unwrap_or_else(|error| error.report())
 }
 
-fn add_rule(options: &AddOptions) -> Result<Exit, Exit> {
+fn add_rule(options: &AddOptions) -> Result<Exit, CommandError> {
     let path = options.file.as_path();
-    let name = sanitized(&path.display().to_string());
+    let name = sanitized_path(path);
     if path
         .extension()
         .is_some_and(|e| e.eq_ignore_ascii_case("txt"))
     {
-        return Err(message::usage_error(&format!(
+        return Err(CommandError::Usage(format!(
             "{name}: a list that ends in .txt holds paths and nothing else; add them as lines, or name a .toml"
         )));
     }
@@ -55,9 +71,9 @@ fn add_rule(options: &AddOptions) -> Result<Exit, Exit> {
         .iter()
         .map(|p| path_list::parse_path(p))
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|e| message::usage_error(&e))?;
+        .map_err(CommandError::Usage)?;
     let existing = read_rule_file(path)
-        .map_err(|error| message::usage_error(&format!("{name}: cannot read rules: {error}")))?;
+        .map_err(|error| CommandError::Usage(format!("{name}: cannot read rules: {error}")))?;
     let rules = load_rules(path, existing.is_some())?;
     let new = unmatched_paths(&rules, paths, options.severity);
     if new.is_empty() {
@@ -66,13 +82,9 @@ fn add_rule(options: &AddOptions) -> Result<Exit, Exit> {
     }
     let builder = builder(options, new, existing.as_deref(), &rules)?;
     let text = append_rule(existing.as_deref(), &builder);
-    check(path, &text).map_err(|error| message::usage_error(&error.to_string()))?;
+    check(path, &text)?;
     replace_rule_file(path, &text)?;
-    let paths = if builder.paths.len() == 1 {
-        "1 path".to_owned()
-    } else {
-        format!("{} paths", builder.paths.len())
-    };
+    let paths = pluralize(builder.paths.len(), "path");
     let exit = stdout::print(
         format!(
             "{}: {paths} added to {name} ({}, {})\n",
@@ -87,17 +99,16 @@ fn add_rule(options: &AddOptions) -> Result<Exit, Exit> {
 }
 
 /// The built-in rules and those of the file.
-fn load_rules(path: &Path, is_there: bool) -> Result<RuleSet, Exit> {
+fn load_rules(path: &Path, is_there: bool) -> Result<RuleSet, CommandError> {
     let paths = if is_there {
         vec![path.to_owned()]
     } else {
         Vec::new()
     };
-    load(&RuleChoice {
+    Ok(load(&RuleChoice {
         paths,
         ..RuleChoice::default()
-    })
-    .map_err(|error| message::usage_error(&error.to_string()))
+    })?)
 }
 
 /// The paths that no rule matches. Prints a notice for the others.
@@ -159,11 +170,11 @@ fn builder(
     paths: Vec<String>,
     existing: Option<&str>,
     rules: &RuleSet,
-) -> Result<RuleBuilder, Exit> {
+) -> Result<RuleBuilder, CommandError> {
     let used_ids: BTreeSet<&str> = rules.rules().iter().map(|rule| rule.id.as_str()).collect();
     let id = match &options.id {
         Some(id) if used_ids.contains(id.as_str()) => {
-            return Err(message::usage_error(&format!(
+            return Err(CommandError::Usage(format!(
                 "{id}: a rule has this ID already; choose another --id, or leave it out"
             )));
         }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
 use std::path::Path;
 
-use super::super::message::sanitized;
+use super::super::message::{sanitized, sanitized_path};
 use super::super::{Exit, message, stdout};
 use super::{CaseRunner, pluralize, with_rules};
 use crate::log::finding::RuleId;
@@ -53,7 +53,7 @@ pub(crate) fn cover(choice: &RuleChoice, file: &Path) -> Exit {
         Err(error) => {
             return message::usage_error(&format!(
                 "{}: cannot read paths: {error}",
-                sanitized(&file.display().to_string())
+                sanitized_path(file)
             ));
         }
     };
@@ -77,7 +77,7 @@ pub(crate) fn cover(choice: &RuleChoice, file: &Path) -> Exit {
         message::notice(&format!(
             "{} in {}",
             pluralize(sum, "path"),
-            sanitized(&file.display().to_string())
+            sanitized_path(file)
         ));
         for (cover, count) in counts {
             message::notice(&format!("{count}: {cover}"));
@@ -156,7 +156,7 @@ mod tests {
         let mut cover = |path| covered(path, &rules, &mut runner).0;
         assert_eq!(cover("/.env"), Coverage::Found);
         assert_eq!(cover("/zabbix/"), Coverage::Conditional);
-        assert_eq!(cover("/qwerty.rar"), Coverage::ByClient);
+        assert_eq!(cover("/tales-of-qwerty.rar"), Coverage::ByClient);
         assert_eq!(cover("/robots.txt"), Coverage::Ordinary);
         assert_eq!(cover("/some/page-of-ours"), Coverage::ByClient);
         assert_eq!(cover("/assets/photo.png"), Coverage::Missing);

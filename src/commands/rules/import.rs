@@ -7,7 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::message::sanitized;
+use clap::{Args, ValueHint};
+
+use super::super::error::CommandError;
+use super::super::message::{sanitized, sanitized_path};
 use super::super::{Exit, message, stdout};
 use super::{CaseRunner, pluralize, read_rule_file, replace_rule_file};
 use crate::log::finding::RuleId;
@@ -27,36 +30,41 @@ const MAX_BYTES: u64 = 64 << 20;
 /// How many examples are listed for each reason.
 const NAMED: usize = 3;
 
-/// The options of `rules import`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The arguments of `rules import`.
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ImportOptions {
-    /// Files and folders.
-    pub paths: Vec<PathBuf>,
-    /// The format; detected for each file by default.
-    pub origin: Option<ImportFormat>,
-    /// The rule file; standard output by default.
-    pub file: Option<PathBuf>,
+    /// Files and folders to import
+    #[arg(value_name = "FILE", required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Kind of the files: wordlist, crs-data, sigma, nuclei [default: detected]
+    #[arg(long, value_name = "KIND", value_enum, hide_possible_values = true)]
+    pub(crate) from: Option<ImportFormat>,
+    /// Rule file to write [default: standard output]
+    ///
+    /// A file that an import wrote is replaced.
+    #[arg(long, value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// Imports rules.
 #[must_use]
 pub(crate) fn import(options: &ImportOptions) -> Exit {
-    import_files(options).unwrap_or_else(|exit| exit)
+    import_files(options).unwrap_or_else(|error| error.report())
 }
 
-fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
+fn import_files(options: &ImportOptions) -> Result<Exit, CommandError> {
     if let Some(file) = &options.file {
         check_replaceable(file)?;
     }
     let mut files = Vec::new();
-    for path in &options.paths {
+    for path in &options.files {
         find(path, &mut files).map_err(|error| {
-            message::usage_error(&format!("{}: cannot read: {error}", path.display()))
+            CommandError::Usage(format!("{}: cannot read: {error}", path.display()))
         })?;
     }
-    let (builders, skipped) = read(&files, options.origin)?;
+    let (builders, skipped) = read(&files, options.from)?;
     if builders.is_empty() {
-        return Err(message::usage_error(&format!(
+        return Err(CommandError::Usage(format!(
             "nothing to import in {}; import reads word lists, CRS .data files, Sigma rules or nuclei templates",
             pluralize(files.len(), "file")
         )));
@@ -66,15 +74,14 @@ fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
     let name = options
         .file
         .as_ref()
-        .map_or_else(String::new, |file| sanitized(&file.display().to_string()));
+        .map_or_else(String::new, |file| sanitized_path(file));
     check(
         options
             .file
             .as_deref()
             .unwrap_or(Path::new("imported.toml")),
         &text,
-    )
-    .map_err(|error| message::usage_error(&error.to_string()))?;
+    )?;
     let exit = match &options.file {
         Some(path) => replace_rule_file(path, &text).map(|()| Exit::Success)?,
         None => stdout::print(text.as_bytes()),
@@ -93,16 +100,16 @@ fn import_files(options: &ImportOptions) -> Result<Exit, Exit> {
 }
 
 /// Refuses to replace a file that was not imported.
-fn check_replaceable(path: &Path) -> Result<(), Exit> {
+fn check_replaceable(path: &Path) -> Result<(), CommandError> {
     let name = path.display();
     match read_rule_file(path) {
         Ok(Some(text)) if !text.starts_with(FIRST_LINE) && !text.is_empty() => {
-            Err(message::usage_error(&format!(
+            Err(CommandError::Usage(format!(
                 "{name}: this was not written by an import and is not replaced; choose another --file"
             )))
         }
         Ok(_) => Ok(()),
-        Err(error) => Err(message::usage_error(&format!(
+        Err(error) => Err(CommandError::Usage(format!(
             "{name}: cannot read it before it is replaced: {error}"
         ))),
     }
@@ -132,12 +139,12 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
 fn read(
     files: &[PathBuf],
     origin: Option<ImportFormat>,
-) -> Result<(Vec<RuleBuilder>, usize), Exit> {
+) -> Result<(Vec<RuleBuilder>, usize), CommandError> {
     let (mut builders, mut skipped, mut used_ids) = (Vec::new(), 0, BTreeSet::new());
     for path in files {
-        let name = sanitized(&path.display().to_string());
+        let name = sanitized_path(path);
         let bytes = text(path)
-            .map_err(|error| message::usage_error(&format!("{name}: cannot read: {error}")))?;
+            .map_err(|error| CommandError::Usage(format!("{name}: cannot read: {error}")))?;
         match import_text(path, &String::from_utf8_lossy(&bytes), origin) {
             Ok(mut import) => {
                 finalize(&mut import, &mut used_ids);
@@ -190,9 +197,8 @@ fn print_left_out(name: &str, import: &Import) {
 }
 
 /// Keeps the cases that pass: they were generated heuristically.
-fn with_passing_cases(mut builders: Vec<RuleBuilder>) -> Result<Vec<RuleBuilder>, Exit> {
-    let rules = check(Path::new("imported.toml"), &rule_file_text(&builders))
-        .map_err(|error| message::usage_error(&error.to_string()))?;
+fn with_passing_cases(mut builders: Vec<RuleBuilder>) -> Result<Vec<RuleBuilder>, CommandError> {
+    let rules = check(Path::new("imported.toml"), &rule_file_text(&builders))?;
     let numbers: BTreeMap<&str, usize> = rules
         .rules()
         .iter()

@@ -5,7 +5,7 @@ mod add;
 mod cover;
 mod import;
 
-pub(crate) use add::{AddOptions, FILE, add};
+pub(crate) use add::{AddOptions, add};
 pub(crate) use cover::cover;
 pub(crate) use import::{ImportOptions, import};
 
@@ -15,7 +15,8 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::message::sanitized;
+use super::error::CommandError;
+use super::message::{sanitized, sanitized_path};
 use super::{Exit, message, stdout};
 use crate::engine::{Matcher, WorkerState};
 use crate::log::finding::RuleId;
@@ -75,7 +76,7 @@ pub(crate) fn show(choice: &RuleChoice, id: &str) -> Exit {
         Ok(rule) => {
             stdout::print(page(rules.rule(rule), source_text(choice, id).as_deref()).as_bytes())
         }
-        Err(exit) => exit,
+        Err(error) => error.report(),
     })
 }
 
@@ -259,14 +260,14 @@ fn failure(rule: &Rule, case: &Case, expected: bool) -> String {
 }
 
 /// The rule with this ID; otherwise prints an error with a similar ID.
-pub(super) fn find_rule(rules: &RuleSet, id: &str) -> Result<RuleId, Exit> {
+pub(super) fn find_rule(rules: &RuleSet, id: &str) -> Result<RuleId, CommandError> {
     let number = rules.rules().iter().position(|rule| rule.id == id);
     number.map(|number| RuleId(number as u16)).ok_or_else(|| {
         let suggestion = rules
             .nearest(id)
             .map(|id| format!(" (did you mean '{id}'?)"))
             .unwrap_or_default();
-        message::usage_error(&format!(
+        CommandError::Usage(format!(
             "no rule is called '{id}'{suggestion}; `probewatch rules list` shows them all"
         ))
     })
@@ -340,7 +341,7 @@ pub(crate) fn export(folder: &Path) -> Exit {
     match written {
         Ok(()) => Exit::Success,
         Err(error) => {
-            let name = sanitized(&folder.display().to_string());
+            let name = sanitized_path(folder);
             message::error(&format!(
                 "cannot write the rules to {name}: {error}; name a new folder"
             ));
@@ -351,13 +352,13 @@ pub(crate) fn export(folder: &Path) -> Exit {
 
 /// Creates or replaces a rule file atomically, and prints an error if that fails. An existing file
 /// keeps its mode.
-fn replace_rule_file(path: &Path, text: &str) -> Result<(), Exit> {
+fn replace_rule_file(path: &Path, text: &str) -> Result<(), CommandError> {
     write_rule_file(path, text).map_err(|error| {
-        let name = sanitized(&path.display().to_string());
+        let name = sanitized_path(path);
         message::error(&format!(
             "cannot write {name}: {error}; choose another file with --file"
         ));
-        Exit::Output
+        CommandError::Printed(Exit::Output)
     })
 }
 

@@ -9,36 +9,23 @@ mod curl;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use self::curl::{AGENT, Curl};
-use super::common::{RuleContext, inputs, pool, warn_narrow_allow};
 use super::error::CommandError;
 use super::merge::REPORT;
-use super::reports_and_logs::{InputPaths, ScannedLogs, open_sink, with_report_input};
-use super::stdout::TerminalInfo;
-use super::{Exit, ScanSettings, VerifySettings, message, signals};
+use super::reports_and_logs::ReportsAndLogs;
+use super::{Exit, ScanSettings, VerifySettings, message, signals, stdout};
 use crate::log::time::LogTime;
+use crate::render::OutputFormat;
 use crate::render::json::GENERATED_BY;
 use crate::render::sink::Sink;
 use crate::render::verify::{skipped_sentence, write_json, write_table};
-use crate::render::{OutputFormat, RenderOptions};
 use crate::report::build::LogAnalysis;
 use crate::report::verify::{
     self, SCHEMA_VERSION, Selection, VERIFIED_FILE, Verdict, VerdictCounts, Verification,
 };
 use crate::text::number::{counted, seconds};
-
-/// Where the result is saved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum SaveTo {
-    /// In the folder of the report, if it is the only input and called `report.json`.
-    ReportFolder,
-    /// Nowhere.
-    Nowhere,
-    /// In this file.
-    File(PathBuf),
-}
 
 /// Asks the site and prints the result.
 #[must_use]
@@ -53,51 +40,22 @@ fn run_verify(settings: &VerifySettings) -> Result<Exit, CommandError> {
             source,
         })?;
     }
-    let input_paths = InputPaths::new(&settings.scan)?;
-    let scan = ScanSettings {
-        paths: input_paths.logs.clone(),
-        ..settings.scan.clone()
-    };
-    let pool = pool(scan.threads)?;
-    let mut rule_context = RuleContext::load_in(&pool, &scan)?;
-    (
-        rule_context.scan_options.since,
-        rule_context.scan_options.until,
-    ) = (scan.since, scan.until);
-    let found = if input_paths.has_logs(&scan) {
-        Some(inputs(&scan)?)
-    } else {
-        None
-    };
+    let mut given = ReportsAndLogs::new(&settings.scan)?;
+    given.find_logs()?;
     // Opened first: nothing is sent if the result cannot be saved.
-    let saved = file(settings, &input_paths)
-        .map(|file| open_sink(Some(&file), &input_paths, found.as_ref()))
+    let saved = file(settings, &given)
+        .map(|file| given.open_sink(Some(&file)))
         .transpose()?;
     let mut out = Sink::stdout()?;
-    if !scan.quiet {
-        message::warnings(rule_context.rules.warnings());
-    }
-    warn_narrow_allow(&scan, &rule_context.scan_options.allow);
-    let scanned = found
-        .as_ref()
-        .map(|found| ScannedLogs::read(&scan, &rule_context, found, &pool))
-        .transpose()?;
-    let (selection, is_damaged) = pool.install(|| {
-        with_report_input(
-            &input_paths.reports,
-            scanned.as_ref(),
-            &rule_context,
-            &scan,
-            |report_input| {
-                verify::select(
-                    report_input,
-                    &LogAnalysis::new(report_input),
-                    &settings.site,
-                )
-            },
+    given.rule_context.print_warnings(&settings.scan);
+    let scanned = given.scan_logs()?;
+    let (selection, is_damaged) = given.with_report_input(scanned.as_ref(), |report_input| {
+        verify::select(
+            report_input,
+            &LogAnalysis::new(report_input),
+            &settings.site,
         )
     })?;
-    let is_damaged = is_damaged || scanned.is_some_and(|logs| logs.has_problems);
     let selection = selection.unwrap_or_default();
     if settings.dry_run {
         print_urls(settings, selection, &mut out)?;
@@ -113,7 +71,7 @@ fn run_verify(settings: &VerifySettings) -> Result<Exit, CommandError> {
         write_json(&result, &mut saved).map_err(|error| saved.explain(error))?;
         saved.commit()?;
     }
-    print(&scan, &result, &mut out).map_err(|error| out.explain(error))?;
+    print(&settings.scan, &result, &mut out).map_err(|error| out.explain(error))?;
     out.commit()?;
     let is_open = result.paths.iter().any(|path| path.reason.is_some());
     Ok(match result.totals.still_given {
@@ -124,16 +82,14 @@ fn run_verify(settings: &VerifySettings) -> Result<Exit, CommandError> {
 }
 
 /// The file of the result.
-fn file(settings: &VerifySettings, input_paths: &InputPaths) -> Option<PathBuf> {
-    match (&settings.save, &*input_paths.reports) {
+fn file(settings: &VerifySettings, given: &ReportsAndLogs) -> Option<PathBuf> {
+    match (&settings.save, &*given.reports) {
         _ if settings.dry_run => None,
-        (SaveTo::File(file), _) => Some(file.clone()),
-        (SaveTo::ReportFolder, [report])
-            if !input_paths.has_logs(&settings.scan) && report.file_name()? == REPORT =>
-        {
+        (Some(file), _) => Some(file.clone()).filter(|file| file != Path::new("-")),
+        (None, [report]) if !given.has_logs() && report.file_name()? == REPORT => {
             Some(report.with_file_name(VERIFIED_FILE))
         }
-        (SaveTo::ReportFolder | SaveTo::Nowhere, _) => None,
+        (None, _) => None,
     }
 }
 
@@ -221,14 +177,5 @@ fn print(scan: &ScanSettings, result: &Verification, out: &mut Sink) -> io::Resu
     if scan.format == OutputFormat::Json {
         return write_json(result, out);
     }
-    let TerminalInfo { width, color, .. } = TerminalInfo::detect(scan.color, false);
-    write_table(
-        result,
-        &RenderOptions {
-            width,
-            color,
-            ..RenderOptions::default()
-        },
-        out,
-    )
+    write_table(result, &stdout::terminal(scan.color, false), out)
 }

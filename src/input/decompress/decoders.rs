@@ -151,12 +151,9 @@ impl Bzip2Decoder {
             None => return Err(io::ErrorKind::UnexpectedEof.into()),
         };
         self.decompress = bzip2::Decompress::new(false);
-        let step = self.step(&[b'B', b'Z', b'h', size], &mut []);
-        Ok(if step.progress.is_ok() {
-            StreamStart::Stream
-        } else {
-            StreamStart::None
-        })
+        Ok(StreamStart::after_header(
+            &self.step(&[b'B', b'Z', b'h', size], &mut []),
+        ))
     }
 
     /// Decompresses some data. A checksum mismatch of a block may show only after its text.
@@ -198,12 +195,7 @@ impl XzDecoder {
             return Ok(StreamStart::None);
         }
         self.stream = Some(Stream::new_stream_decoder(MAX_WINDOW + XZ_OVERHEAD, 0)?);
-        let step = self.step(XZ_MAGIC, &mut []);
-        Ok(if step.progress.is_ok() {
-            StreamStart::Stream
-        } else {
-            StreamStart::None
-        })
+        Ok(StreamStart::after_header(&self.step(XZ_MAGIC, &mut [])))
     }
 
     /// Decompresses some data. A checksum mismatch of a block may show only after its text.
@@ -303,12 +295,7 @@ impl ZstdDecoder {
         // With the checksum flag, the library would fail on a mismatch. It is verified in `check`
         // instead.
         let header = [&ZSTD_MAGIC[..], &[descriptor & !CHECKSUM], rest].concat();
-        let step = self.feed(&header, &mut []);
-        Ok(if step.progress.is_ok() {
-            StreamStart::Stream
-        } else {
-            StreamStart::None
-        })
+        Ok(StreamStart::after_header(&self.feed(&header, &mut [])))
     }
 
     /// Decompresses part of a block, or reads the next block header.

@@ -289,6 +289,17 @@ enum StreamStart {
     None,
 }
 
+impl StreamStart {
+    /// A member, if the library takes its header.
+    fn after_header(step: &DecodeStep) -> Self {
+        if step.progress.is_ok() {
+            Self::Stream
+        } else {
+            Self::None
+        }
+    }
+}
+
 /// The result of one decoding step.
 #[derive(Debug)]
 struct DecodeStep {
@@ -321,17 +332,7 @@ enum DecodeError {
 
 /// Reads the next byte; `None` at the end.
 fn next_byte(source: &mut impl BufRead) -> io::Result<Option<u8>> {
-    loop {
-        match source.fill_buf() {
-            Ok(bytes) => {
-                let byte = bytes.first().copied();
-                source.consume(usize::from(byte.is_some()));
-                return Ok(byte);
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
+    source.bytes().next().transpose()
 }
 
 /// Skips `magic`; `false` at the first byte that differs.

@@ -454,7 +454,7 @@ impl Tail {
 
     /// Reads at most one block of each log with new data and passes the whole lines to `each`.
     /// Returns whether more can be read at once.
-    pub(crate) fn read(&mut self, _now: Instant, each: &mut dyn FnMut(LineChunk<'_>)) -> bool {
+    pub(crate) fn read(&mut self, each: &mut dyn FnMut(LineChunk<'_>)) -> bool {
         let count = self.watched.len();
         let mut more = false;
         for step in 0..count {

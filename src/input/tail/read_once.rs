@@ -3,9 +3,7 @@
 //! Waits for nothing. A compressed file that is still being written and an unfinished line are left
 //! for the next run. An unfinished line is returned only if its file cannot grow any more.
 
-use std::fs::File;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -50,7 +48,7 @@ impl Tail {
                 has_new = true;
                 each(lines);
             };
-            while !pause.load(Ordering::Relaxed) && self.read(now, &mut each) {}
+            while !pause.load(Ordering::Relaxed) && self.read(&mut each) {}
             if pause.load(Ordering::Relaxed) {
                 return;
             }
@@ -128,11 +126,10 @@ impl WatchedPath {
     pub(super) fn record_unreadable(
         &mut self,
         inspected: &InspectedFile,
-        file: &Arc<File>,
         sibling: &SiblingFile,
         poll: &mut PollContext<'_>,
     ) -> io::Result<()> {
-        let raw = head_of(file)?;
+        let raw = head_of(inspected.file())?;
         let what = match (magic::detect(&raw), inspected.head_error()) {
             (Err(unread), _) => unread.to_string(),
             (Ok(Some(_)), Some(last_problem)) => last_problem.to_owned(),
@@ -168,7 +165,7 @@ impl WatchedPath {
     /// Starts a sibling; with its only line unfinished, if the file is final.
     pub(super) fn start_sibling(
         sibling: &SiblingFile,
-        file: &Arc<File>,
+        inspected: &InspectedFile,
         poll: &mut PollContext<'_>,
     ) -> io::Result<Option<ContentFingerprint>> {
         let start_at = if poll.once && sibling.stat.is_unmodified_for(FINAL_AFTER) {
@@ -176,7 +173,7 @@ impl WatchedPath {
         } else {
             StartAt::FirstLine
         };
-        start_generation(file, start_at, poll.generation_ids)
+        start_generation(inspected.file(), start_at, poll.generation_ids)
     }
 
     /// Whether a generation that its path does not lead to any more is closed when reading once:

@@ -466,7 +466,7 @@ impl WatchedPath {
         found: &FoundSiblings,
         poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
-        let (_, mut inspected) = sibling.inspect()?;
+        let mut inspected = sibling.inspect()?;
         if inspected.head_error().is_some() && !inspected.is_stable() {
             return Ok(SiblingAction::Retry);
         }

@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::ops::Bound;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -56,13 +56,12 @@ pub(super) struct SiblingFile {
 
 impl SiblingFile {
     /// Opens the file. It is not found if another file has its name by now.
-    pub(super) fn inspect(&self) -> io::Result<(Arc<File>, InspectedFile)> {
+    pub(super) fn inspect(&self) -> io::Result<InspectedFile> {
         let (file, stat) = open(&self.path)?;
         if stat.id != self.stat.id {
             return Err(io::ErrorKind::NotFound.into());
         }
-        let inspected = InspectedFile::new(&file)?;
-        Ok((file, inspected))
+        InspectedFile::new(&file)
     }
 }
 
@@ -649,7 +648,7 @@ impl WatchedPath {
         found: &FoundSiblings,
         poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
-        let (file, mut inspected) = sibling.inspect()?;
+        let mut inspected = sibling.inspect()?;
         if inspected.head_error().is_some() && !inspected.is_stable() {
             return Ok(SiblingAction::Retry);
         }
@@ -657,11 +656,11 @@ impl WatchedPath {
             inspected.compressed() || matches!(magic::detect(inspected.head()), Ok(None));
         if !readable || inspected.head().is_empty() {
             if poll.once {
-                self.record_unreadable(&inspected, &file, sibling, poll)?;
+                self.record_unreadable(&inspected, sibling, poll)?;
             }
             return Ok(SiblingAction::Ignore);
         }
-        if let Some(action) = self.match_known(&mut inspected, &file, sibling, found, poll)? {
+        if let Some(action) = self.match_known(&mut inspected, sibling, found, poll)? {
             self.record_folder(sibling);
             self.known_siblings
                 .push((sibling.rank.clone(), sibling.stat));
@@ -678,13 +677,13 @@ impl WatchedPath {
         found: &FoundSiblings,
         poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
-        let (file, mut inspected) = sibling.inspect()?;
+        let mut inspected = sibling.inspect()?;
         let head = inspected.head().to_vec();
         for log in found.candidates(&head) {
             // Both the plain and the compressed file exist while a file is being compressed.
             if is_copy(log, &mut inspected)? {
                 let is_final = inspected.compressed() && inspected.is_whole();
-                return self.record_copy(is_final, &inspected, &file, sibling, poll);
+                return self.record_copy(is_final, &inspected, sibling, poll);
             }
         }
         if self.is_older_target(sibling) || poll.once && self.is_restored_backup(sibling, poll) {
@@ -692,9 +691,9 @@ impl WatchedPath {
                 &sibling.path,
                 "is older than what was read before; not read",
             );
-            return self.record_old(&inspected, &file, sibling, poll);
+            return self.record_old(&inspected, sibling, poll);
         }
-        self.start_unknown(&mut inspected, &file, sibling, poll)
+        self.start_unknown(&mut inspected, sibling, poll)
     }
 
     /// Whether a target of an earlier date or number than a known one has unknown content: the link
@@ -709,7 +708,6 @@ impl WatchedPath {
     fn match_known(
         &mut self,
         inspected: &mut InspectedFile,
-        file: &Arc<File>,
         sibling: &SiblingFile,
         found: &FoundSiblings,
         poll: &mut PollContext<'_>,
@@ -720,7 +718,7 @@ impl WatchedPath {
                 if is_copy(log, inspected)? {
                     let final_copy = inspected.compressed() && inspected.is_whole();
                     return self
-                        .record_copy(final_copy, inspected, file, sibling, poll)
+                        .record_copy(final_copy, inspected, sibling, poll)
                         .map(Some);
                 }
                 if shares_content(log, inspected)? {
@@ -743,9 +741,7 @@ impl WatchedPath {
                 _ if !inspected.is_whole() => return Ok(Some(SiblingAction::Retry)),
                 ContentMatch::Prefix => {
                     // Copied before all was read: it contains nothing new.
-                    return self
-                        .record_copy(true, inspected, file, sibling, poll)
-                        .map(Some);
+                    return self.record_copy(true, inspected, sibling, poll).map(Some);
                 }
                 ContentMatch::Same => {
                     let reader = GenerationReader::new(inspected, content.offset)?;
@@ -766,7 +762,6 @@ impl WatchedPath {
         &mut self,
         is_final: bool,
         inspected: &InspectedFile,
-        file: &Arc<File>,
         sibling: &SiblingFile,
         poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
@@ -776,7 +771,7 @@ impl WatchedPath {
             .any(|old| old.id == sibling.stat.id && old.content.offset == inspected.likely_len());
         let short = inspected.head().len() < HEAD && !known;
         if is_final && short {
-            self.record_old(inspected, file, sibling, poll)
+            self.record_old(inspected, sibling, poll)
         } else {
             Ok(SiblingAction::Ignore)
         }
@@ -809,9 +804,8 @@ impl WatchedPath {
                 && log.offset() >= resume_offset(&self.old_generations[index].content, inspected)?
             {
                 let is_final = inspected.compressed() && inspected.is_whole();
-                let file = Arc::clone(inspected.file());
                 return self
-                    .record_copy(is_final, inspected, &file, sibling, poll)
+                    .record_copy(is_final, inspected, sibling, poll)
                     .map(Some);
             }
         }
@@ -894,12 +888,11 @@ impl WatchedPath {
     fn start_unknown(
         &mut self,
         inspected: &mut InspectedFile,
-        file: &Arc<File>,
         sibling: &SiblingFile,
         poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
         if self.is_old_at_start(sibling, poll) {
-            return self.record_old(inspected, file, sibling, poll);
+            return self.record_old(inspected, sibling, poll);
         }
         if self.is_unrelated(sibling, poll) {
             return Ok(SiblingAction::Ignore);
@@ -928,10 +921,14 @@ impl WatchedPath {
             Some(IndexMatch::None) => None,
         };
         if copied.is_some() && copied == inspected.full_len()? {
-            return self.record_old(inspected, file, sibling, poll);
+            return self.record_old(inspected, sibling, poll);
         }
         let content = if let Some(len) = copied.filter(|_| !inspected.compressed()) {
-            Some(start_after_copy(file, len, poll.generation_ids)?)
+            Some(start_after_copy(
+                inspected.file(),
+                len,
+                poll.generation_ids,
+            )?)
         } else if inspected.compressed() {
             Some(ContentFingerprint::new(
                 poll.generation_ids.generation(inspected.head()),
@@ -941,7 +938,7 @@ impl WatchedPath {
                 &[],
             ))
         } else {
-            Self::start_sibling(sibling, file, poll)?
+            Self::start_sibling(sibling, inspected, poll)?
         };
         let Some(content) = content else {
             return Ok(SiblingAction::Ignore);
@@ -954,7 +951,6 @@ impl WatchedPath {
     fn record_old(
         &mut self,
         inspected: &InspectedFile,
-        file: &Arc<File>,
         sibling: &SiblingFile,
         poll: &mut PollContext<'_>,
     ) -> io::Result<SiblingAction> {
@@ -975,7 +971,7 @@ impl WatchedPath {
                 inspected.head(),
                 end,
                 0,
-                &bytes_before(file, end)?,
+                &bytes_before(inspected.file(), end)?,
             )
         };
         self.old_generations.push(OldGeneration::new(

@@ -17,7 +17,7 @@ use super::find::{InputSource, SourceKind};
 use super::read::{
     Body, Chunk, MAX_LINE, OpenError, ReadOptions, ReadSummary, SkippedText, read_by,
 };
-use super::read_context::{ChunkObserver, ReadContext, WorkSizes};
+use super::read_context::{ReadContext, WorkSizes};
 use super::{ByteRange, Mmap, read};
 
 /// A line as it was delivered.
@@ -134,8 +134,7 @@ fn after_nuls(lines: &[DeliveredLine]) -> HashSet<u64> {
 /// Reads with `read` and returns the committed lines in order.
 fn collect(
     how: ReadMethod,
-    read: impl Fn(&ReadContext<'_, ProcessFn<'_>, CommitFn<'_>>) -> Result<ReadSummary, OpenError>
-    + Sync,
+    read: impl Fn(&ReadContext<'_, Vec<DeliveredLine>>) -> Result<ReadSummary, OpenError> + Sync,
 ) -> (Vec<DeliveredLine>, ReadSummary) {
     collect_range(how, None, read)
 }
@@ -144,8 +143,7 @@ fn collect(
 fn collect_range(
     how: ReadMethod,
     range: Option<ByteRange>,
-    read: impl Fn(&ReadContext<'_, ProcessFn<'_>, CommitFn<'_>>) -> Result<ReadSummary, OpenError>
-    + Sync,
+    read: impl Fn(&ReadContext<'_, Vec<DeliveredLine>>) -> Result<ReadSummary, OpenError> + Sync,
 ) -> (Vec<DeliveredLine>, ReadSummary) {
     let kept = Mutex::new(Vec::new());
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
@@ -156,23 +154,18 @@ fn collect_range(
         progress: &progress,
         range,
     };
-    let process: ProcessFn<'_> = &|chunk| split(chunk, how.max_line);
-    let commit: CommitFn<'_> = &|lines| kept.lock().unwrap().extend(lines);
     let context = ReadContext {
         options: &options,
         sizes: how.sizes,
-        observer: ChunkObserver(&|_| {}),
-        process: &process,
-        commit: &commit,
+        observer: &|_| {},
+        process: &|chunk| split(chunk, how.max_line),
+        commit: &|lines| kept.lock().unwrap().extend(lines),
     };
     let summary = pool().install(|| read(&context)).unwrap();
     let mut lines = kept.into_inner().unwrap();
     lines.sort();
     (lines, summary)
 }
-
-type ProcessFn<'a> = &'a (dyn Fn(Chunk<'_>) -> Vec<DeliveredLine> + Sync);
-type CommitFn<'a> = &'a (dyn Fn(Vec<DeliveredLine>) + Sync);
 
 fn read_path(path: &Path, how: ReadMethod) -> (Vec<DeliveredLine>, ReadSummary) {
     collect(how, |context| read_by(&source(path), context))

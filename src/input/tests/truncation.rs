@@ -54,7 +54,7 @@ fn read_changed(
     let context = ReadContext {
         options: &options,
         sizes: SIZES,
-        observer: ChunkObserver(&|_| {}),
+        observer: &|_| {},
         process: &process,
         commit: &commit,
     };
@@ -231,7 +231,7 @@ fn appended_to_or_unlinked_is_no_change() {
         ..ReadMethod::usual(Mmap::Always)
     };
     let (lines, summary) = collect(how, |context| {
-        let process: ProcessFn<'_> = &|chunk| {
+        let process = |chunk: Chunk<'_>| {
             if !unlinked.swap(true, Ordering::Relaxed) {
                 std::fs::remove_file(file.path()).unwrap();
             }

@@ -478,13 +478,13 @@ fn a_concurrent_compression_is_read_once() {
             let mut now = Instant::now();
             for _ in 0..3 {
                 tail.poll(now, None);
-                while tail.read(now, &mut |piece| record(&mut followed, piece)) {}
+                while tail.read(&mut |piece| record(&mut followed, piece)) {}
                 now += Duration::from_millis(250);
             }
             compressor.join().unwrap();
             for _ in 0..100 {
                 tail.poll(now, None);
-                while tail.read(now, &mut |piece| record(&mut followed, piece)) {}
+                while tail.read(&mut |piece| record(&mut followed, piece)) {}
                 now += Duration::from_millis(500);
             }
             emitted.extend(

@@ -100,10 +100,7 @@ impl TailHarness {
         self.poll();
         let emitted = &mut self.emitted;
         let mut turns = 0;
-        while self
-            .tail
-            .read(self.now, &mut |piece| record(emitted, piece))
-        {
+        while self.tail.read(&mut |piece| record(emitted, piece)) {
             turns += 1;
             assert!(turns < 100_000, "reads without end");
         }

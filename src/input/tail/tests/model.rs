@@ -515,10 +515,7 @@ impl TailModel {
     fn read(&mut self) {
         let mut emitted = Vec::new();
         let mut turns = 0;
-        while self
-            .tail
-            .read(self.now, &mut |piece| record(&mut emitted, piece))
-        {
+        while self.tail.read(&mut |piece| record(&mut emitted, piece)) {
             turns += 1;
             assert!(turns < 10_000, "reads without end");
         }

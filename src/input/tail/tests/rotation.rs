@@ -519,7 +519,7 @@ fn follow(rotate: impl Fn(&Path, &Mutex<File>, usize) + Send + 'static) -> Vec<u
     let mut last = false;
     loop {
         tail.poll(now, None);
-        while tail.read(now, &mut |piece| record(&mut emitted, piece)) {}
+        while tail.read(&mut |piece| record(&mut emitted, piece)) {}
         if last {
             break;
         }
@@ -529,7 +529,7 @@ fn follow(rotate: impl Fn(&Path, &Mutex<File>, usize) + Send + 'static) -> Vec<u
     for _ in 0..8 {
         now += Duration::from_secs(3);
         tail.poll(now, None);
-        while tail.read(now, &mut |piece| record(&mut emitted, piece)) {}
+        while tail.read(&mut |piece| record(&mut emitted, piece)) {}
     }
     writing.join().unwrap();
     rotating.join().unwrap();
