@@ -679,26 +679,33 @@ fn allowed_note(entry: &AllowedCount<'_>) -> String {
     )
 }
 
-/// Writes the number of uncertain answers, and the first three.
+/// Writes the number of uncertain answers, and the first three paths.
 fn write_uncertain(report: &ReportModel<'_>, page: &mut TextPage) {
-    /// Answers that are named.
+    /// Paths that are named.
     const SHOWN: usize = 3;
     let rows = &report.uncertain;
     if rows.is_empty() {
         return;
     }
-    let shown: Vec<_> = rows
-        .iter()
-        .take(SHOWN)
-        .map(|row| row.key.path().unwrap_or_default().to_string())
-        .collect();
-    let more = if rows.len() > SHOWN { ", …" } else { "" };
+    // Several hosts may have answered one path.
+    let mut paths = Vec::new();
+    for path in rows.iter().filter_map(|row| row.key.path()) {
+        if paths.len() <= SHOWN && !paths.contains(&path) {
+            paths.push(path);
+        }
+    }
+    let more = if paths.len() > SHOWN { ", …" } else { "" };
+    paths.truncate(SHOWN);
     let are = if rows.len() == 1 { "is" } else { "are" };
     let see = if page.is_live { "" } else { ", see -f json" };
     page.note(&format!(
         "{} {are} uncertain{see}: {}{more}",
         counted(rows.len() as u64, "answer", "answers"),
-        shown.join(", ")
+        paths
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ")
     ));
 }
 

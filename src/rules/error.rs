@@ -100,9 +100,12 @@ fn suggestion(nearest: Option<&str>) -> String {
 /// The name that is most similar to `name`, if one is similar.
 pub(crate) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<String> {
     // `git` is a part of `vcs/git`.
-    let distance = |n: &str| match n.split('/').any(|part| part == name) {
-        true => 0,
-        false => edit_distance(name, n),
+    let distance = |n: &str| {
+        if n.split('/').any(|part| part == name) {
+            0
+        } else {
+            edit_distance(name, n)
+        }
     };
     names
         .map(|n| (distance(n), n))

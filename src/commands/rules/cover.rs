@@ -156,7 +156,8 @@ mod tests {
         let mut cover = |path| covered(path, &rules, &mut runner).0;
         assert_eq!(cover("/.env"), Coverage::Found);
         assert_eq!(cover("/zabbix/"), Coverage::Conditional);
-        assert_eq!(cover("/tales-of-qwerty.rar"), Coverage::ByClient);
+        assert_eq!(cover("/qwerty.rar"), Coverage::Conditional);
+        assert_eq!(cover("/qwerty.dat"), Coverage::ByClient);
         assert_eq!(cover("/robots.txt"), Coverage::Ordinary);
         assert_eq!(cover("/some/page-of-ours"), Coverage::ByClient);
         assert_eq!(cover("/assets/photo.png"), Coverage::Missing);
