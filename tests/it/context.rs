@@ -422,7 +422,7 @@ fn three_probed_paths_make_a_prober() {
     let found = |count: usize| {
         let unlike = [
             "/menu.php",
-            "/qwerty.rar",
+            "/files/qwerty.rar",
             "/app/env-old.yml",
             "/modules/mod_x/",
             "/debug.jsp",
@@ -445,7 +445,7 @@ fn three_probed_paths_make_a_prober() {
         found(3),
         [
             "/menu.php",
-            "/qwerty.rar",
+            "/files/qwerty.rar",
             "/app/env-old.yml",
             "/modules/mod_x/",
             "/debug.jsp"

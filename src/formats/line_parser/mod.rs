@@ -350,13 +350,11 @@ impl FormatLineParser {
     /// status that the format has. A missing value is of any kind.
     pub(super) fn has_kinds(&self, row: &Fields<'_>) -> bool {
         let is_missing = |value: &[u8]| matches!(value, b"" | b"-");
-        let is_client = |client: &[u8]| {
-            let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_:".contains(byte);
-            Client::parse_address(client).is_some() || client.iter().all(is_name)
-        };
+        // An address or a name.
+        let is_of_client = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_:[]%".contains(byte);
         let has_time = [FieldKind::Time, FieldKind::Date];
         (is_missing(row.status) || matches!(row.status, [b'0'..=b'9', b'0'..=b'9', b'0'..=b'9']))
-            && is_client(row.client)
+            && row.client.iter().all(is_of_client)
             && (row.time.parse().is_some() || !has_time.iter().any(|kind| self.reads(kind)))
     }
 
