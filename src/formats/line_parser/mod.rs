@@ -355,7 +355,8 @@ impl FormatLineParser {
         let has_time = [FieldKind::Time, FieldKind::Date];
         (is_missing(row.status) || matches!(row.status, [b'0'..=b'9', b'0'..=b'9', b'0'..=b'9']))
             && row.client.iter().all(is_of_client)
-            && (row.time.parse().is_some() || !has_time.iter().any(|kind| self.reads(kind)))
+            && (row.time != TimeField::Parsed(None)
+                || !has_time.iter().any(|kind| self.reads(kind)))
     }
 
     /// Whether it reads the field of the forwarded client.
