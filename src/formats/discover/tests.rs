@@ -29,6 +29,18 @@ fn log(write: impl Fn(&(&str, &str, u16, u32, &str, u8)) -> String) -> String {
 }
 
 #[test]
+fn a_layout_has_at_most_256_columns() {
+    let with = |columns: usize| {
+        log(|(method, target, status, size, client, _)| {
+            let others = "\t-".repeat(columns - 6);
+            format!("{client}\t1793606460\t{method}\t{target}\t{status}\t{size}{others}")
+        })
+    };
+    assert_eq!(strings(&with(256)).len(), 1);
+    assert_eq!(strings(&with(257)), [""; 0]);
+}
+
+#[test]
 fn columns_are_known_by_what_all_of_them_look_like() {
     for (log, expected) in [
         (
