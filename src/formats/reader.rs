@@ -434,7 +434,8 @@ impl LogReader {
         }
         let InnerReader { fields, kind, .. } = reader;
         kind.or_else(|| {
-            let row = row_parser?.read(text, fields.buffers);
+            let parser = row_parser.filter(|parser| parser.has_declared_columns(text))?;
+            let row = parser.read(text, fields.buffers);
             push_fields(W3C, row, None, context, fields.out)
         })
         .or_else(|| with_unknown_client(text, context, fields.out))

@@ -253,8 +253,7 @@ impl FormatLineParser {
     /// server that writes no quotes.
     #[cold]
     fn quoted_columns<'a>(&self, line: &'a [u8], mut put: impl FnMut(usize, &'a [u8])) -> bool {
-        let separator = self.fields.first().map_or(b' ', FieldMatcher::key);
-        if memchr::memchr_iter(separator, line).count() + 1 == self.fields.len() {
+        if self.has_declared_columns(line) {
             return false;
         }
         let mut rest = Some(line);
@@ -344,6 +343,12 @@ impl FormatLineParser {
     pub(super) fn reads(&self, kind: &FieldKind) -> bool {
         let slot = FieldSlot::from_kind(kind);
         slot != FieldSlot::Unused && self.fields.iter().any(|field| field.slot == slot)
+    }
+
+    /// Whether a line has as many columns as were declared, without regard to quotes.
+    pub(super) fn has_declared_columns(&self, line: &[u8]) -> bool {
+        let separator = self.fields.first().map_or(b' ', FieldMatcher::key);
+        memchr::memchr_iter(separator, line).count() + 1 == self.fields.len()
     }
 
     /// Whether a row has a value of its kind in each of the columns of the time, the client and the
