@@ -38,7 +38,7 @@ pub(super) struct ReportsAndLogs {
 }
 
 impl ReportsAndLogs {
-    /// Tells reports from logs, and loads the rules.
+    /// Distinguishes reports from logs, and loads the rules.
     pub(super) fn new(settings: &ScanSettings) -> Result<Self, CommandError> {
         let stdin = [PathBuf::from("-")];
         let is_stdin = settings.paths.is_empty() && settings.found.is_empty();

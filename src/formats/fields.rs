@@ -284,6 +284,14 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    /// Whether the status has three digits or is missing.
+    pub(super) fn has_plausible_status(&self) -> bool {
+        matches!(
+            self.status,
+            [] | [b'-'] | [b'0'..=b'9', b'0'..=b'9', b'0'..=b'9']
+        )
+    }
+
     /// Adds what stands in the place of the client: an address, or a list of a forwarded field.
     /// Clients may have sent all of a list, so its only public address is the client; otherwise the
     /// client is unknown, unless the user named the proxies.

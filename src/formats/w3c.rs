@@ -32,7 +32,7 @@ pub(crate) fn is_directive(line: &[u8]) -> bool {
 pub(crate) fn directive(line: &[u8]) -> Option<FormatLineParser> {
     let text = line.strip_prefix(b"#")?;
     let (name, columns) = text.split_at(memchr(b':', text)?);
-    if !name.eq_ignore_ascii_case(b"Fields") || !is_directive(line) {
+    if !name.eq_ignore_ascii_case(b"Fields") {
         return None;
     }
     let columns = String::from_utf8_lossy(&columns[1..]);

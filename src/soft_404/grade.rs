@@ -99,8 +99,8 @@ pub enum Reason {
     FewSizes,
     /// Uncertain: the answer has no size, and the site answers other paths with a soft 404.
     NoSize,
-    /// Uncertain: the answer is empty, where others have sizes. A script may have run without a
-    /// word.
+    /// Uncertain: the answer is empty, where others have sizes. A script may have run without
+    /// output.
     Empty,
     /// Uncertain: answers of several sites were counted together, and none of them can be compared.
     ManySites,

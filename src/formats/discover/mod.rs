@@ -261,12 +261,6 @@ impl Layout {
                         .all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b'-' | b'_'))
             }
         };
-        let is_status = || {
-            matches!(
-                fields.status,
-                [] | [b'-'] | [b'0'..=b'9', b'0'..=b'9', b'0'..=b'9']
-            )
-        };
         let is_client = match self.client {
             ClientForm::Address => {
                 is_missing(fields.client) || Client::parse_address(fields.client).is_some()
@@ -276,7 +270,7 @@ impl Layout {
         let is_known = !self.has_status
             || !fields.status.is_empty()
             || self.client != ClientForm::Nothing && !fields.client.is_empty();
-        has_request && is_known && is_client && (!self.has_status || is_status())
+        has_request && is_known && is_client && (!self.has_status || fields.has_plausible_status())
     }
 }
 

@@ -48,9 +48,13 @@ const ENCLOSURES: [(u8, u8); 6] = [
 /// Columns are split again, up to this depth.
 const MAX_DEPTH: usize = 4;
 
-/// What of a value decides how its column is split, whatever its kind: whether there is one, blanks
-/// before, at its start and at its end, marks at both ends, and whether it is a method or a request.
+/// What of a value decides how its column is split, whatever its kind: whether it is missing, blanks
+/// before it, at its start and at its end, the marks at both ends, and whether it starts with a
+/// method.
 type ValueForm = [u8; 7];
+/// The parts of a form in which a missing value differs from others: whether it is one, its marks,
+/// and its method.
+const OF_PRESENT: [usize; 4] = [0, 4, 5, 6];
 
 fn value_form(gap: usize, value: &[u8]) -> ValueForm {
     let mark = |byte: Option<&u8>| byte.copied().filter(u8::is_ascii_punctuation).unwrap_or(0);
@@ -96,9 +100,8 @@ pub(super) fn usual_lines<'l>(lines: &[&'l [u8]], separator: ColumnSeparator) ->
                 continue;
             };
             for (row, is_usual) in rows.iter().zip(&mut is_usual) {
-                // A missing value has the marks of none.
                 let [is_missing, ..] = row[column];
-                let may_differ = is_missing == 1 && (part == 0 || part > 3);
+                let may_differ = is_missing == 1 && OF_PRESENT.contains(&part);
                 *is_usual &= usize::from(row[column][part]) == usual || may_differ;
             }
         }

@@ -354,11 +354,10 @@ impl FormatLineParser {
     /// Whether a row has a value of its kind in each of the columns of the time, the client and the
     /// status that the format has. A missing value is of any kind.
     pub(super) fn has_kinds(&self, row: &Fields<'_>) -> bool {
-        let is_missing = |value: &[u8]| matches!(value, b"" | b"-");
         // An address or a name.
         let is_of_client = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_:[]%".contains(byte);
         let has_time = [FieldKind::Time, FieldKind::Date];
-        (is_missing(row.status) || matches!(row.status, [b'0'..=b'9', b'0'..=b'9', b'0'..=b'9']))
+        row.has_plausible_status()
             && row.client.iter().all(is_of_client)
             && (row.time != TimeField::Parsed(None)
                 || !has_time.iter().any(|kind| self.reads(kind)))
