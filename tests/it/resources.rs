@@ -348,7 +348,9 @@ fn an_only_line_that_is_too_long_is_reported_in_the_same_words() {
     }
 }
 
-/// A limit that is too low for the start results in a message, not in a signal.
+/// A limit that is too low results in a message and exit code 4 or 2, and prints no part of a
+/// report. A thread that std or glibc cannot set up ends the process by a signal, also while
+/// another thread prints our message: few limits do that, and none of them ends with code 0.
 #[test]
 fn running_out_of_memory_prints_a_message() {
     if !is_installed("prlimit") {
@@ -373,13 +375,23 @@ fn running_out_of_memory_prints_a_message() {
         .map(run)
         .skip_while(|(_, _, stderr)| !stderr.starts_with("error: "));
     let failed: Vec<_> = started.take_while(|(code, ..)| *code != Some(0)).collect();
+    assert!(failed.len() < 150, "it never succeeds");
+    let is_of_a_thread_start = |stderr: &str| {
+        stderr.contains("Fatal glibc error") || stderr.contains("panicked at /rustc/")
+    };
+    let mut thread_starts = 0;
     for (code, stdout, stderr) in &failed {
+        assert!(stdout.is_empty(), "{code:?}: {stderr}");
+        if is_of_a_thread_start(stderr) {
+            thread_starts += 1;
+            continue;
+        }
         assert!(
-            matches!(code, Some(2 | 4)) && stdout.is_empty() && stderr.starts_with("error: "),
+            matches!(code, Some(2 | 4)) && stderr.starts_with("error: "),
             "{code:?}: {stderr}"
         );
     }
-    assert!(failed.len() < 150, "it never succeeds");
+    assert!(thread_starts <= 3, "{failed:?}");
     assert!(
         failed
             .iter()
