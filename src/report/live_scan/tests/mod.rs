@@ -144,10 +144,11 @@ fn final_answers(reported: &ReportedHits, stream: &mut LiveScan<'_>) -> Vec<(u64
     last.into_iter().collect()
 }
 
+/// Without home pages: their sizes are known at every line of their chunk, also before theirs.
 fn any_log() -> impl Strategy<Value = String> {
     let request = prop_oneof![
         Just("GET /.env HTTP/1.1"),
-        Just("GET / HTTP/1.1"),
+        Just("GET /about HTTP/1.1"),
         Just("GET /c99.php HTTP/1.1"),
         Just("GET /r57.php HTTP/1.1"),
         Just("GET /abcd.php HTTP/1.1"),
