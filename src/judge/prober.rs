@@ -80,7 +80,7 @@ pub(crate) fn unknown_requests(tally: &Tally, analysis: &LogAnalysis<'_>) -> Vec
 }
 
 /// The requests of each client, by its number. Of each cell it takes whether its requests are hits,
-/// and whether they got what the site gives to any name.
+/// and whether they may have got what the site gives to any name.
 pub(crate) fn client_requests<'t>(
     tally: &Tally,
     cells: impl Iterator<Item = (bool, bool, CellView<'t>)>,
@@ -107,8 +107,8 @@ pub(crate) fn client_requests<'t>(
 }
 
 impl ProbeResponses {
-    /// Adds requests that got a status and a size: whether they are hits, and whether that is what
-    /// the site gives to any name.
+    /// Adds requests that got a status and a size: whether they are hits, and whether that may be
+    /// what the site gives to any name.
     pub(crate) fn add(
         &mut self,
         (is_hit, is_soft_404): (bool, bool),

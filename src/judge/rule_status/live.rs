@@ -433,14 +433,8 @@ impl<'r> LiveAnalysis<'r> {
             return Vec::new();
         }
         let path = self.state.hash_one(context.path);
-        let graded = ids
-            .site
-            .filter(|_| matches!(answer, CommonAnswer::Given(200..300, _)));
-        let graded = graded.map(|site| {
-            self.answers
-                .grade(site, &ids.probe, matched, &context.response)
-        });
-        let is_soft_404 = graded.is_some_and(|grade| grade.answer == Answer::Soft404);
+        let is_answered =
+            Outcome::from_status(context.response.status) == Outcome::Answered;
         let mut is_proven = false;
         for at in 0..self.conditions.len() {
             let (condition, _) = self.conditions[at];
@@ -466,10 +460,8 @@ impl<'r> LiveAnalysis<'r> {
             {
                 is_proven |= distinct.add_answer(ids.site, (status, size), path, enough);
             }
-            let is_soft_404 = is_soft_404
-                || graded.is_some() && distinct.is_of_unknown_name(condition, ids.site, answer);
             distinct.responses.add(
-                (is_strong, is_soft_404),
+                (is_strong, is_answered),
                 (context.response.status, context.response.bytes),
                 1,
             );
