@@ -84,7 +84,7 @@ pub(super) const MAX_APP_SITES: usize = 1 << 15;
 
 impl Budget {
     /// The default. A report takes about 1.3 KB per cell while it is built, and the text of its
-    /// cells once; a run of two threads stays below 192 MiB in all. On real sites, the texts of a
+    /// cells once; a run of two threads stays below 208 MiB in all. On real sites, the texts of a
     /// cell have 250 bytes on average.
     pub const STANDARD: Self = Self {
         cells: 85_000,
