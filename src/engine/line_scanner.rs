@@ -128,6 +128,7 @@ impl<'a> LineScanner<'a> {
         }
         self.match_batch(&mut batch, worker, &mut findings);
         findings.times = std::mem::take(&mut worker.span).ends();
+        findings.days = worker.days.take();
         worker.index = index;
         findings
     }
@@ -199,6 +200,7 @@ impl<'a> LineScanner<'a> {
         if self.in_window(request.time, findings) {
             if let Some(time) = request.time {
                 worker.span.add(time);
+                worker.days.add(time);
             }
             batch.push(request);
             if batch.len() == BATCH {
@@ -739,6 +741,7 @@ impl LineScanner<'_> {
             }
         }
         findings.times = std::mem::take(&mut worker.span).ends();
+        findings.days = worker.days.take();
         reader.read.add_to(context, &mut findings);
         worker.index = index;
         worker.entries = reader.buffer;

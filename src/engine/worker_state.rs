@@ -9,6 +9,7 @@ use super::path_interner::PathInterner;
 use super::verdict_cache::{Verdict, VerdictCache};
 use crate::collections::intern::SymbolTables;
 use crate::formats::{EntryBuffer, Headers};
+use crate::log::days::DayCounter;
 use crate::log::finding::{Findings, RuleId, Windows};
 use crate::log::time::{ClfTimeParser, TimeSpan};
 use crate::rules::LiteralHits;
@@ -27,6 +28,8 @@ pub struct WorkerState {
     pub(super) clock: ClfTimeParser,
     /// Times of the lines of a chunk.
     pub(super) span: TimeSpan,
+    /// Requests of a chunk by day.
+    pub(super) days: DayCounter,
     /// The summary of each list of rules.
     pub(super) summaries: Vec<Option<RuleSummary>>,
     pub(super) path_ids: PathInterner,

@@ -4,6 +4,7 @@
 //! Plain data. Does not read logs and does not parse lines.
 
 pub(crate) mod client;
+pub(crate) mod days;
 pub(crate) mod finding;
 pub(crate) mod log_entry;
 pub(crate) mod source;

@@ -26,8 +26,9 @@ use crate::log::time::LogTime;
 use crate::report::diff::DiffRow;
 use crate::report::labels::{self, first};
 use crate::report::model::{
-    AllowedCount, AppSeen, BlockDecision, Campaign, FloodRow, LeakMember, NetworkRow, ReportModel,
-    Row, RowKey, SampleRequest, Soft404, Timeline, TimelineBucket, Totals, outcome_properties,
+    AllowedCount, AppSeen, BlockDecision, Campaign, DayRow, FloodRow, LeakMember, NetworkRow,
+    ReportModel, Row, RowKey, SampleRequest, Soft404, Timeline, TimelineBucket, Totals,
+    outcome_properties,
 };
 use crate::report::snapshot::{PackedSnapshot, SCHEMA_VERSION};
 use crate::rules::RuleSet;
@@ -69,6 +70,7 @@ pub(crate) fn write<W: Write>(
         campaigns: first(&report.campaigns, top),
         floods: first(&report.floods, top),
         timeline: &report.timeline.buckets,
+        days: &report.days,
         hours: has_hours(&report.timeline).then_some(report.timeline.hours),
         apps: &report.apps,
         allowed: &report.allowed,
@@ -158,6 +160,9 @@ pub(crate) struct ReportDocument<'a> {
     /// Hits over time, in at most 400 buckets of one length, and one of hits without a time. Their
     /// sums are those of `totals`.
     timeline: &'a [TimelineBucket],
+    /// All requests and the hits by day, in UTC; empty where the buckets of `timeline` are longer
+    /// than a day.
+    days: &'a [DayRow],
     /// Hits by weekday, from Monday, and hour, in the time zone of the logs; null where no hit has
     /// a time or where memory was limited.
     hours: Option<[[u64; 24]; 7]>,

@@ -23,7 +23,7 @@ use crate::render::timeline::TimelineText;
 use crate::report::diff::{AnswerNow, Change, DiffKind, DiffRow};
 use crate::report::labels::{self, first};
 use crate::report::model::{
-    AllowedCount, AnswerDetail, AppSeen, Campaign, NetworkRow, ReportModel, Row,
+    AllowedCount, AnswerDetail, AppSeen, Campaign, DayRow, NetworkRow, ReportModel, Row,
 };
 use crate::report::notes::accuracy_note;
 use crate::report::status::{LogStage, LogStatus, ReadStatus};
@@ -51,6 +51,7 @@ pub(crate) fn report(report: &ReportModel<'_>, options: &RenderOptions) -> Strin
             write_paths(report, page);
             write_rules(report, page);
             write_campaigns(report, page);
+            write_days(report, page);
         }
         Some(GroupBy::Pair) => write_pairs(report, page),
         Some(GroupBy::Client) => write_clients(report, page),
@@ -496,6 +497,21 @@ fn write_networks(report: &ReportModel<'_>, page: &mut TextPage) {
         .flexible(9)
         .max_width(NETWORK)
         .section("NETWORKS", report.networks.len(), "-f json", page);
+}
+
+/// The latest first: of many days the first rows are shown.
+fn write_days(report: &ReportModel<'_>, page: &mut TextPage) {
+    if report.totals.sum.hits == 0 {
+        return;
+    }
+    let latest: Vec<&DayRow> = report.days.iter().rev().take(page.top).collect();
+    Grid::new(&latest)
+        .text("day (UTC)", |row| row.date())
+        .count("hits", |row| row.hits)
+        .count("requests", |row| row.requests)
+        .number("share", |row| row.share())
+        .count("clients", |row| row.clients)
+        .section("DAYS", report.days.len(), "-f json", page);
 }
 
 fn network_name(row: &NetworkRow) -> Cow<'_, str> {

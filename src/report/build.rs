@@ -13,14 +13,14 @@ use super::answers;
 use super::class_hits::class_hits;
 use super::model::{AllowedCount, AppSeen, ReportModel, Row, SnapshotSource, Timeline, Totals};
 use super::rows::{self, MissingHits, OverflowItems, RowItem, RowItems};
-use super::{campaigns, floods, soft_404};
+use super::{campaigns, floods, soft_404, timeline};
 use crate::collections::intern::SymbolTables;
 use crate::judge::report_input::ReportInput;
 use crate::log::finding::RuleId;
 use crate::scan::input_summary::{InputSummary, LineTotals};
 use crate::soft_404::Answer;
 use crate::tally::{ErrorBound, Site, Tally};
-use crate::text::number::counted;
+use crate::text::number::{counted, percent};
 
 /// The rows to build.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -185,7 +185,12 @@ pub fn build<'a>(
         Vec::new()
     };
     let last = || rayon::join(campaigns, totals);
-    let timeline = || Timeline::new(report_input.tally, &items);
+    let timeline = || {
+        (
+            Timeline::new(report_input.tally, &items),
+            timeline::day_rows(report_input.tally, &items),
+        )
+    };
     let hosts = || {
         if selection.hosts {
             rows::by_host(&items)
@@ -210,7 +215,7 @@ pub fn build<'a>(
     };
     let (((pairs, mut clients), (rules, (paths, (campaigns, totals)))), sums) =
         rayon::join(rows, sums);
-    let (timeline, ((soft_404, floods), (classes, hosts))) = sums;
+    let ((timeline, days), ((soft_404, floods), (classes, hosts))) = sums;
     for row in &mut clients {
         let number = row
             .key
@@ -230,6 +235,7 @@ pub fn build<'a>(
         totals,
         approximate: approximate(report_input.tally, &items, &overflow),
         timeline: timeline.with_answers(&answered),
+        days,
         answered,
         uncertain,
         soft_404,
@@ -283,18 +289,14 @@ impl ReportModel<'_> {
     #[must_use]
     pub(crate) fn probe_share(&self) -> Option<String> {
         let LineTotals { hits, requests, .. } = self.totals.sum;
-        if hits == 0 || requests == 0 {
-            return None;
-        }
-        // Probes in lines that are in no known format are no requests.
-        let share = match u128::from(hits) * 1_000 / u128::from(requests.max(hits)) {
-            0 => "less than 0.1".to_owned(),
-            tenths => format!("{}.{}", tenths / 10, tenths % 10),
-        };
-        Some(format!(
-            "Probes are {share} % of {}.",
-            counted(requests, "request", "requests")
-        ))
+        (hits > 0 && requests > 0).then(|| {
+            format!(
+                "Probes are {} of {}.",
+                // Probes in lines that are in no known format are no requests.
+                percent(hits, requests.max(hits)),
+                counted(requests, "request", "requests")
+            )
+        })
     }
 
     /// A sentence on what the addresses of the clients show.

@@ -738,6 +738,7 @@ pub(crate) fn report(rule_set: &RuleSet) -> ReportModel<'_> {
         rules,
         classes: classes(),
         timeline,
+        days: Vec::new(),
         hosts: vec![
             HostRow {
                 host: text("shop.example"),
@@ -881,6 +882,7 @@ pub(crate) fn empty(rule_set: &RuleSet) -> ReportModel<'_> {
         rules: vec![],
         classes: vec![],
         timeline: Timeline::default(),
+        days: Vec::new(),
         hosts: vec![],
         networks: Vec::new(),
         client_hits: Vec::new(),

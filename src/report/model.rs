@@ -30,6 +30,7 @@ use crate::rules::RuleSet;
 use crate::scan::input_summary::{InputSummary, LineTotals};
 use crate::soft_404::{Answer, Grade, MethodClass};
 use crate::tally::{ErrorBound, Tally, union_span};
+use crate::text::number::percent;
 use crate::text::redact::{self, DecodedText, LogText};
 
 /// A report. Lists hold what the chosen format prints: all rows, the first rows, or none.
@@ -78,6 +79,9 @@ pub struct ReportModel<'a> {
     pub classes: Vec<ClassHits<'a>>,
     /// When hits occurred.
     pub timeline: Timeline,
+    /// All requests and the hits by day, the earliest first; empty where the hits are counted in
+    /// longer buckets, or where there are more than 400 days.
+    pub days: Vec<DayRow>,
     /// Hits by virtual host, most hits first; empty where logs have no host.
     pub hosts: Vec<HostRow<'a>>,
     /// Hits by autonomous system, most hits first; empty without a GeoIP database.
@@ -620,6 +624,22 @@ pub struct Timeline {
     pub hours: [[u64; 24]; 7],
 }
 
+/// The requests of one day, in UTC, and how many of them are hits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize)]
+#[schemars(rename = "DayObject")]
+pub struct DayRow {
+    /// Start of the day, RFC 3339 in UTC.
+    #[serde(serialize_with = "serialize_utc")]
+    #[schemars(with = "String")]
+    pub from: Option<i64>,
+    /// All requests.
+    pub requests: u64,
+    /// Requests that match at least one rule.
+    pub hits: u64,
+    /// Distinct clients with a hit.
+    pub clients: u64,
+}
+
 /// Hits of one span of time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema, Serialize)]
 #[schemars(rename = "BucketObject")]
@@ -639,6 +659,20 @@ pub struct TimelineBucket {
     #[serde(rename = "by_outcome", serialize_with = "serialize_outcomes")]
     #[schemars(with = "OutcomeCounts")]
     pub outcomes: [u64; 8],
+}
+
+impl DayRow {
+    /// Its date, in UTC.
+    pub(crate) fn date(&self) -> String {
+        let utc = self.from.expect("a day has a start");
+        let time = LogTime { utc, offset: 0 }.rfc3339_utc();
+        time.split('T').next().unwrap_or(&time).to_owned()
+    }
+
+    /// The part of its requests that are hits.
+    pub(crate) fn share(&self) -> String {
+        percent(self.hits, self.requests.max(self.hits).max(1))
+    }
 }
 
 /// Writes seconds since 1970, if they are known.

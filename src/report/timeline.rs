@@ -5,8 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use super::model::{Row, Timeline, TimelineBucket};
+use foldhash::HashSet;
+
+use super::model::{DayRow, Row, Timeline, TimelineBucket};
 use super::rows::RowItem;
+use crate::collections::intern::SymbolTables;
+use crate::log::days::DAY;
 use crate::log::time::LogTime;
 use crate::tally::{Tally, TimeUnit};
 
@@ -68,6 +72,34 @@ impl Timeline {
             .map_or(0, |last| last + 1);
         &self.buckets[..end]
     }
+}
+
+/// The requests and the hits of each day with a request or a hit.
+pub(crate) fn day_rows(tally: &Tally, items: &[RowItem<'_>]) -> Vec<DayRow> {
+    let day = TimeUnit::from_seconds(DAY).expect("a day is a unit");
+    let Some(requests) = tally.days().counts().filter(|_| tally.time_unit() <= day) else {
+        return Vec::new();
+    };
+    let mut rows: BTreeMap<i64, DayRow> = BTreeMap::new();
+    for (number, requests) in requests {
+        rows.entry(i64::from(number) * DAY).or_default().requests = requests;
+    }
+    let mut clients: HashSet<(u32, u32)> = HashSet::default();
+    for item in items {
+        for (bucket, hits) in item.view.cell.by_bucket(day) {
+            let row = rows.entry(day.start(bucket)).or_default();
+            row.hits += hits;
+            let client = item.view.client;
+            row.clients +=
+                u64::from(client != SymbolTables::OTHER && clients.insert((bucket, client)));
+        }
+    }
+    rows.into_iter()
+        .map(|(start, row)| DayRow {
+            from: Some(start),
+            ..row
+        })
+        .collect()
 }
 
 /// A timeline that grows hit by hit, for the live view. It has as many buckets as that of a report.

@@ -6,6 +6,7 @@ use super::cell::CellKey;
 use super::{Cell, ClientCount, ErrorFloor, MinuteKey, Tally, TimeUnit, UnmatchedAnswers};
 use crate::collections::intern::SymbolTables;
 use crate::log::client::Client;
+use crate::log::days::RequestDays;
 use crate::log::finding::{BoundedSet, RuleId};
 use crate::soft_404::{HomeSizes, MethodClass, SiteEvidence};
 
@@ -140,6 +141,11 @@ impl Tally {
     /// Adds requests that are no longer counted for rules with a `window`.
     pub fn insert_uncounted(&mut self, requests: u64) {
         self.minutes.drop_requests(requests);
+    }
+
+    /// Adds the requests by day of a saved report.
+    pub(crate) fn insert_days(&mut self, days: RequestDays) {
+        self.days.merge(&days);
     }
 
     /// Adds requests that an entry of an allow list allowed.

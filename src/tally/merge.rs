@@ -86,6 +86,7 @@ impl Tally {
             clients,
             uncounted,
             cells,
+            days,
             allowed,
             app_evidence,
             evidence,
@@ -100,6 +101,7 @@ impl Tally {
             && clients.is_empty()
             && uncounted.is_empty()
             && cells.is_empty()
+            && days.is_empty()
             && allowed.is_empty()
             && app_evidence.is_empty()
             && evidence.is_empty()
@@ -154,6 +156,7 @@ impl Tally {
         self.evidence
             .merge(&other.evidence, |(input, its_host)| (input, host(its_host)));
         self.scale.merge(&other.scale);
+        self.days.merge(&other.days);
         self.cells.merge(
             other.cells,
             |key| remap_key(key, &new),

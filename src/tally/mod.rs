@@ -40,6 +40,7 @@ pub(crate) use unmatched_answers::{SizeSpan, UnmatchedAnswers};
 use crate::collections::intern::SymbolTables;
 use crate::collections::prefetch::prefetch;
 use crate::log::client::Client;
+use crate::log::days::RequestDays;
 use crate::log::finding::{AppEvidence, BoundedSet, Findings, Hit, RuleId, UnmatchedAnswer};
 use crate::log::log_entry::Outcome;
 use crate::soft_404::{MethodClass, Response};
@@ -60,6 +61,7 @@ pub struct Tally {
     cells: CellTable,
     /// How the cells count times.
     scale: TimeScale,
+    days: RequestDays,
     /// Requests allowed by each entry of the allow lists, by the number of the entry.
     allowed: Vec<u64>,
     /// Responses that show which apps run, by input and host.
@@ -212,6 +214,9 @@ impl Tally {
     /// Adds the findings of one run of lines. All runs of one tally come from the same worker.
     pub fn add_findings(&mut self, findings: &Findings, position: LinePosition) {
         self.count_requests(&findings.requests);
+        for &(day, requests) in &findings.days {
+            self.days.add(day, requests);
+        }
         for &client in &findings.mentioned {
             self.count_mut(client).requests += 1;
         }
@@ -482,6 +487,11 @@ impl Tally {
     #[must_use]
     pub fn client(&self, number: u32) -> Client<'_> {
         self.names.clients.resolve(number)
+    }
+
+    /// All requests by day.
+    pub(crate) fn days(&self) -> &RequestDays {
+        &self.days
     }
 
     /// Requests of each client, by number.

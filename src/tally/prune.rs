@@ -884,9 +884,11 @@ fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [KeptCells; 2], besides:
         evidence,
         minutes,
         budget,
+        unknown,
         error_floor,
         path_errors,
         scale,
+        days,
         ..
     } = std::mem::take(tally);
     let (names, new) = present.renumber(old);
@@ -925,11 +927,13 @@ fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [KeptCells; 2], besides:
             .collect(),
         allowed,
         budget,
+        unknown,
         error_floor,
         by_path,
         overflow,
         cells,
         scale,
+        days,
         ..Tally::default()
     };
     tally.minutes.merge(minutes, &new);

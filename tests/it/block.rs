@@ -227,7 +227,7 @@ fn refusals_exit_with_2_and_write_nothing() {
     refused(&["hidden.json"], "its clients are hidden");
     let old = fs::read_to_string(harness.path("hidden.json"))
         .unwrap()
-        .replace("\"schema_version\": 9", "\"schema_version\": 3");
+        .replace("\"schema_version\": 10", "\"schema_version\": 3");
     harness.file("old.json", old);
     refused(&["old.json"], "schema_version 3");
     let run = harness

@@ -227,7 +227,7 @@ fn files_that_are_no_reports_are_refused() {
     );
     harness.file(
         "later.json",
-        whole.replacen("\"schema_version\": 9", "\"schema_version\": 10", 1),
+        whole.replacen("\"schema_version\": 10", "\"schema_version\": 11", 1),
     );
     harness.file("other.json", "{\"general\": {}}");
     let ndjson = harness.run(["scan", "-f", "ndjson", "a.log"]).stdout;
@@ -244,7 +244,7 @@ fn files_that_are_no_reports_are_refused() {
         ("totals.json", "its totals have"),
         ("lines.json", "an input has"),
         ("host.json", "its host, its period"),
-        ("later.json", "schema_version 10"),
+        ("later.json", "schema_version 11"),
     ] {
         for args in [
             &["merge", name, file][..],

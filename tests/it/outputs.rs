@@ -994,3 +994,76 @@ fn binary_data_is_not_written_to_a_terminal() {
         assert_eq!(harness.run(["merge", "to.partial"]).code, 0);
     }
 }
+
+/// Requests are counted by day in UTC, whatever the offset, the split and the number of threads,
+/// and a merge has those of its parts. Above 400 days, and where buckets of hits are weeks, no day
+/// is listed.
+#[test]
+fn probes_are_in_proportion_to_the_requests_of_their_day() {
+    let harness = Harness::new();
+    let request = |time: &str, path: &str| {
+        line("192.0.2.1", &format!("GET {path} HTTP/1.1"), 404)
+            .replace("02/Nov/2026:08:01:00 +0000", time)
+    };
+    let first = [
+        request("02/Nov/2026:23:59:59 +0000", "/about"),
+        request("03/Nov/2026:00:30:00 +0100", "/.env"),
+        request("03/Nov/2026:00:00:00 +0000", "/.env"),
+        "GET /.env in no format\n".to_owned(),
+    ]
+    .concat();
+    let second = [
+        request("03/Nov/2026:23:59:59 +0000", "/.git/config"),
+        request("03/Nov/2026:12:00:00 +0000", "/").repeat(200_000),
+        request("02/Nov/2026:20:00:00 -0400", "/about"),
+    ]
+    .concat();
+    harness.file("a.log", &first);
+    harness.file("b.log", &second);
+    let days = |args: &[&str]| harness.run(args).json()["days"].clone();
+    let expected = serde_json::json!([
+        { "from": "2026-11-02T00:00:00Z", "requests": 2, "hits": 1, "clients": 1 },
+        { "from": "2026-11-03T00:00:00Z", "requests": 200_003, "hits": 2, "clients": 1 },
+    ]);
+    for threads in ["-j1", "-j2"] {
+        assert_eq!(
+            days(&["scan", "-f", "json", threads, "a.log", "b.log"]),
+            expected
+        );
+    }
+    for name in ["a", "b"] {
+        let (json, log) = (format!("{name}.json"), format!("{name}.log"));
+        harness.run(["scan", "-f", "json", "-o", &json, &log]);
+    }
+    assert_eq!(days(&["merge", "-f", "json", "a.json", "b.json"]), expected);
+    let table = harness.run(["scan", "--full", "a.log", "b.log"]).text();
+    let row = |day: &str| {
+        let line = table.lines().rfind(|line| line.contains(day));
+        line.unwrap().split_whitespace().collect::<Vec<_>>()
+    };
+    assert_eq!(
+        row("2026-11-02"),
+        ["2026-11-02", "1", "2", "50.0", "%", "1"]
+    );
+    assert_eq!(
+        row("2026-11-03"),
+        [
+            "2026-11-03",
+            "2",
+            "200,003",
+            "less",
+            "than",
+            "0.1",
+            "%",
+            "1"
+        ]
+    );
+    harness.file(
+        "years.log",
+        request("01/Jan/2024:00:00:00 +0000", "/.env") + &second,
+    );
+    assert_eq!(
+        days(&["scan", "-f", "json", "years.log"]),
+        serde_json::json!([])
+    );
+}

@@ -433,8 +433,7 @@ impl<'r> LiveAnalysis<'r> {
             return Vec::new();
         }
         let path = self.state.hash_one(context.path);
-        let is_answered =
-            Outcome::from_status(context.response.status) == Outcome::Answered;
+        let is_answered = Outcome::from_status(context.response.status) == Outcome::Answered;
         let mut is_proven = false;
         for at in 0..self.conditions.len() {
             let (condition, _) = self.conditions[at];

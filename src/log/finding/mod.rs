@@ -13,6 +13,7 @@ use foldhash::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::log::days::Day;
 use crate::log::log_entry::{LogEntry, MethodClass, Outcome};
 use crate::log::time::LogTime;
 use crate::text::short_bytes::append;
@@ -107,6 +108,8 @@ pub struct Findings {
     pub without_time: u64,
     /// The earliest and the latest time of a parsed line within the time window.
     pub times: Option<(LogTime, LogTime)>,
+    /// Requests by day, in the order of the lines; a day may occur more than once.
+    pub days: Vec<(Day, u64)>,
     /// The client of each request within the time window, and what it got if no rule matched.
     pub requests: Vec<(u32, UnmatchedAnswer)>,
     /// Clients whose address is in an unparsed line that no rule matches: the line may be an

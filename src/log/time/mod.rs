@@ -233,6 +233,15 @@ impl PackedTime {
         Self((time.utc << 16) + i64::from(time.offset))
     }
 
+    /// The first of all times at a second, in any offset.
+    #[must_use]
+    pub(crate) fn first_of(utc: i64) -> Self {
+        Self::new(LogTime {
+            utc,
+            offset: i16::MIN,
+        })
+    }
+
     /// Packs a time; `None` unless its year has four digits.
     #[must_use]
     pub(crate) fn in_four_digit_years(time: LogTime) -> Option<Self> {

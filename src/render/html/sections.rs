@@ -21,8 +21,8 @@ use crate::render::layout::minute;
 use crate::render::table::{is_much, without_time};
 use crate::report::campaigns::describe_guesses;
 use crate::report::model::{
-    AllowedCount, AnswerDetail, AppSeen, BlockDecision, Campaign, FloodRow, HostRow, NetworkRow,
-    ReportModel, Row, Soft404,
+    AllowedCount, AnswerDetail, AppSeen, BlockDecision, Campaign, DayRow, FloodRow, HostRow,
+    NetworkRow, ReportModel, Row, Soft404,
 };
 use crate::report::notes::accuracy_note;
 use crate::report::novelty::NewItem;
@@ -78,6 +78,7 @@ pub(super) fn all(report: &ReportModel<'_>, options: &PageOptions<'_>) -> Vec<Se
         withdrawn(options),
         new_items(report, options),
         timeline(report, names),
+        days(report),
         hours(report),
         clients(report, options, names),
         networks(report, options),
@@ -242,6 +243,24 @@ fn timeline(report: &ReportModel<'_>, names: &PairNames<'_>) -> Option<Section> 
         title: "When",
         sentences: plot.notes.clone(),
         plot: Some(plot),
+        table,
+        folded: true,
+        ..Section::default()
+    })
+}
+
+fn days(report: &ReportModel<'_>) -> Option<Section> {
+    let rows: Vec<&DayRow> = report.days.iter().filter(|day| day.hits > 0).collect();
+    let table = TableBuilder::new(&rows, usize::MAX)
+        .text("day (UTC)", |row| row.date())
+        .count("hits", |row| row.hits)
+        .count("requests", |row| row.requests)
+        .text("share", |row| row.share())
+        .count("clients", |row| row.clients)
+        .finish("Hits and requests by day", rows.len() as u64, "");
+    table.is_some().then(|| Section {
+        id: "days",
+        title: "Days",
         table,
         folded: true,
         ..Section::default()

@@ -84,7 +84,7 @@ pub(crate) fn roundtrip(report: &ReportModel<'_>) -> Result<ReportSnapshot, Snap
 }
 
 /// The `schema_version` of reports that this version writes and reads.
-pub(crate) const SCHEMA_VERSION: u32 = 9;
+pub(crate) const SCHEMA_VERSION: u32 = 10;
 
 /// Why a report cannot be read. The caller prefixes the name of the file.
 #[derive(Debug, Error)]

@@ -16,7 +16,7 @@ use crate::tally::Budget;
 /// A report with this evidence.
 fn document(evidence: &str) -> String {
     format!(
-        "{{\"schema_version\": 9, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n"
+        "{{\"schema_version\": 10, \"generated_by\": \"probewatch 1.2.3\", \"inputs\": [], \"evidence\": {evidence}}}\n"
     )
 }
 
@@ -27,7 +27,7 @@ fn packed(rows: &str) -> String {
     format!("{{\"rules\":[],\"packed\":\"{}\"}}", STANDARD.encode(frame))
 }
 
-const HEAD: &str = r#"{"head":{"log_host":null,"period":null,"ipv6_prefix":null,"time_unit":60,"has_hours":true,"without_time":4,"uncounted":0,"floor":null}}"#;
+const HEAD: &str = r#"{"head":{"log_host":null,"period":null,"ipv6_prefix":null,"time_unit":60,"has_hours":true,"without_time":4,"days":[[20759,3]],"uncounted":0,"floor":null}}"#;
 const ENV_RULE: &str = r#"{"rule":{"id":"dotfiles/env","title":"Environment file","class":"exposure","severity":"high","exposes":true,"with_client":null,"window":false,"unless_app":[],"is_app_evidence":false,"subject":"path","cve":[]}}"#;
 const LATER_RULE: &str = r#"{"rule":{"id":"later/unheard-of","title":"Later","class":"cve","severity":"critical","exposes":true,"with_client":[3,["cve"]],"window":false,"unless_app":["wordpress"],"is_app_evidence":false,"subject":"product","cve":["CVE-2030-1"]}}"#;
 const INPUT: &str = r#"{"input":{"path":"a.log","log_host":null,"bytes":9,"lines":1,"parsed":1,"formats":[1,0,0],"others":[],"unparsed":0,"oversized":0,"skipped":0,"pending":0,"requests":1,"hits":0,"first_time":[1793577600,60],"last_time":[1793577600,60],"problem":null,"warning":null,"skipped_whole":null,"spans":[]}}"#;
@@ -328,12 +328,12 @@ fn a_frame_is_read_from_a_document_and_alone_and_checked() {
         .unwrap();
     let partial = |version: u8, frame: &[u8]| [&b"\x8cPWPART"[..], &[version], frame].concat();
     assert_eq!(
-        counts(read(&*partial(9, &frame), builtin()).unwrap()),
+        counts(read(&*partial(10, &frame), builtin()).unwrap()),
         plain
     );
     assert!(matches!(
-        read(&*partial(10, &frame), builtin()),
-        Err(SnapshotError::Newer(10))
+        read(&*partial(11, &frame), builtin()),
+        Err(SnapshotError::Newer(11))
     ));
     assert!(matches!(
         read(&*partial(1, &frame), builtin()),
@@ -424,17 +424,17 @@ fn foreign_and_damaged_files_have_different_errors() {
         ("{}".into(), "is no report"),
         ("[1,2]".into(), "is no report"),
         (
-            "{\"schema_version\":9,\"generated_by\":\"goaccess 1.7\"}".into(),
+            "{\"schema_version\":10,\"generated_by\":\"goaccess 1.7\"}".into(),
             "is no report",
         ),
         ("{\"evidence\":{}}".into(), "is no report"),
         (
             "{\"schema_version\":1,\"generated_by\":\"probewatch 0.1\"}".into(),
-            "schema_version 1, and this probewatch reads 9; scan the logs again",
+            "schema_version 1, and this probewatch reads 10; scan the logs again",
         ),
         (
-            "{\"schema_version\":10,\"generated_by\":\"probewatch 9\"}".into(),
-            "schema_version 10",
+            "{\"schema_version\":11,\"generated_by\":\"probewatch 9\"}".into(),
+            "schema_version 11",
         ),
         (document("null"), "--top"),
         (document("{}"), "missing field `packed`"),
