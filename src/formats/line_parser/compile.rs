@@ -214,10 +214,7 @@ fn stop(field: &FieldItem, suffix: &[u8], quoted: bool, last: bool) -> Delimiter
         },
         FieldShape::Clf => Delimiter::Width(CLF_TIME_LEN as u16),
         FieldShape::WrittenWide(width) => Delimiter::Width(*width),
-        FieldShape::WrittenWords(words) => {
-            let pattern = vec![""; usize::from(*words)].join(" ");
-            Delimiter::After(memchr::memmem::find_iter(pattern.as_bytes(), suffix).count() as u16)
-        }
+        FieldShape::WrittenWords(words) => Delimiter::Blanks(words.saturating_sub(1)),
         FieldShape::Strftime(pattern) => {
             Delimiter::After(pattern.matches(&*String::from_utf8_lossy(suffix)).count() as u16)
         }

@@ -57,6 +57,8 @@ pub(super) enum Delimiter {
     Far,
     /// The match after this many others, as the field contains the same text.
     After(u16),
+    /// The first match after this many blanks, as the field has so many.
+    Blanks(u16),
     /// After this many bytes, usually.
     Width(u16),
     /// The first match that is not a separator between two values.
@@ -141,6 +143,7 @@ impl FieldMatcher {
             } => find_byte(self.key, rest)?,
             Delimiter::Far | Delimiter::Width(_) => self.first(rest, memchr)?,
             Delimiter::After(others) => self.suffix_positions(rest).nth(usize::from(others))?,
+            Delimiter::Blanks(blanks) => self.after_blanks(rest, blanks)?,
             Delimiter::List => self.suffix_positions(rest).find(|at| !is_gap(rest, *at))?,
             Delimiter::Protocol => self.request(rest)?,
             Delimiter::Column { quotes, last } => return self.column(rest, quotes, last),
@@ -186,6 +189,15 @@ impl FieldMatcher {
             }
             from = at + 1;
         }
+    }
+
+    /// The first match after so many blanks.
+    fn after_blanks(&self, rest: &[u8], blanks: u16) -> Option<usize> {
+        let from = match usize::from(blanks).checked_sub(1) {
+            Some(others) => memchr::memchr_iter(b' ', rest).nth(others)? + 1,
+            None => 0,
+        };
+        Some(from + self.first(rest.get(from..)?, memchr)?)
     }
 
     /// All matches.

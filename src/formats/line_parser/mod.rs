@@ -681,6 +681,7 @@ fn value_slot(field: &FieldMatcher) -> Option<FieldSlot> {
         Delimiter::Near
             | Delimiter::Far
             | Delimiter::After(_)
+            | Delimiter::Blanks(_)
             | Delimiter::Width(_)
             | Delimiter::List
             | Delimiter::NearQuote

@@ -733,6 +733,17 @@ fn a_line_without_additional_quotes_takes_the_fast_path() {
     }
 }
 
+/// Found by a fuzzer: the literal after the time is in the time too.
+#[test]
+fn a_time_has_its_words_on_both_paths() {
+    let parser = written(r#"$field1 [$time2 +$field3] "$request" $status"#);
+    let line = br#"a [02/Nov/2026:08:01:00 +01:00 +0000] "GET / HTTP/1.1" 404"#;
+    let expected = r#"- - - [02/Nov/2026:08:01:00 +0100] "GET / HTTP/1.1" 404 - "-" "-""#;
+    assert_eq!(entry_of(&parser, line).as_deref(), Some(expected));
+    let fast = read_fast(&parser, line).map(|text| String::from_utf8(text).unwrap());
+    assert_eq!(fast.as_deref().unwrap_or(expected), expected);
+}
+
 #[test]
 fn a_quote_before_the_time_leaves_the_fast_path() {
     let parser = written(r#"$field1 $field2 $field3 [$time_local] "$request" $status $bytes_sent"#);
