@@ -59,7 +59,7 @@ pub(super) enum ObjectKind {
     Unknown,
     /// Closed: nothing in it is used.
     Closed,
-    /// A body: of a response its size is used, of anything else nothing. Only the kind of a key.
+    /// The body of a response: only its size is used. Of any other body nothing is.
     Body,
 }
 
@@ -256,6 +256,9 @@ impl KeyRoles {
                 })
                 .map(|(slot, rank)| (slot, rank + 8)),
             ObjectKind::Closed => None,
+            ObjectKind::Body => {
+                get(ObjectKind::Response, name).filter(|(slot, _)| *slot == FieldSlot::Bytes)
+            }
             other => get(other, name),
         }
     }
@@ -384,9 +387,13 @@ const HEADER_NAME_PREFIXES: [&str; 4] = ["http", "request", "requestheader", "he
 fn object_kind(context: ObjectKind, named: Option<ObjectKind>) -> ObjectKind {
     match (context, named) {
         // In a request, what the client sent may be in `data` or in any other object.
-        (ObjectKind::Closed | ObjectKind::Headers | ObjectKind::Connection, _)
+        (
+            ObjectKind::Closed | ObjectKind::Headers | ObjectKind::Connection | ObjectKind::Body,
+            _,
+        )
         | (ObjectKind::Response, Some(ObjectKind::Headers | ObjectKind::Closed))
         | (ObjectKind::Request, None | Some(ObjectKind::Anywhere)) => ObjectKind::Closed,
+        (ObjectKind::Response, Some(ObjectKind::Body)) => ObjectKind::Body,
         (ObjectKind::Response, _) => ObjectKind::Response,
         (_, Some(ObjectKind::Body)) => ObjectKind::Closed,
         (_, Some(kind)) => kind,
