@@ -499,19 +499,21 @@ fn write_networks(report: &ReportModel<'_>, page: &mut TextPage) {
         .section("NETWORKS", report.networks.len(), "-f json", page);
 }
 
-/// The latest first: of many days the first rows are shown.
+/// Days with hits, the latest first: of many days the first rows are shown.
 fn write_days(report: &ReportModel<'_>, page: &mut TextPage) {
-    if report.totals.sum.hits == 0 {
-        return;
-    }
-    let latest: Vec<&DayRow> = report.days.iter().rev().take(page.top).collect();
-    Grid::new(&latest)
+    let days: Vec<&DayRow> = report
+        .days
+        .iter()
+        .rev()
+        .filter(|day| day.hits > 0)
+        .collect();
+    Grid::new(first(&days, Some(page.top)))
         .text("day (UTC)", |row| row.date())
         .count("hits", |row| row.hits)
         .count("requests", |row| row.requests)
         .number("share", |row| row.share())
         .count("clients", |row| row.clients)
-        .section("DAYS", report.days.len(), "-f json", page);
+        .section("DAYS", days.len(), "-f json", page);
 }
 
 fn network_name(row: &NetworkRow) -> Cow<'_, str> {
