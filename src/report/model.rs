@@ -629,9 +629,9 @@ pub struct Timeline {
 #[schemars(rename = "DayObject")]
 pub struct DayRow {
     /// Start of the day, RFC 3339 in UTC.
-    #[serde(serialize_with = "serialize_utc")]
+    #[serde(serialize_with = "serialize_start")]
     #[schemars(with = "String")]
-    pub from: Option<i64>,
+    pub from: i64,
     /// All requests.
     pub requests: u64,
     /// Requests that match at least one rule.
@@ -664,9 +664,8 @@ pub struct TimelineBucket {
 impl DayRow {
     /// Its date, in UTC.
     pub(crate) fn date(&self) -> String {
-        let utc = self.from.expect("a day has a start");
-        let time = LogTime { utc, offset: 0 }.rfc3339_utc();
-        time.split('T').next().unwrap_or(&time).to_owned()
+        let start = utc_text(self.from);
+        start.split('T').next().unwrap_or(&start).to_owned()
     }
 
     /// The part of its requests that are hits.
@@ -678,8 +677,20 @@ impl DayRow {
 /// Writes seconds since 1970, if they are known.
 #[expect(clippy::ref_option, reason = "serde passes a reference")]
 fn serialize_utc<S: Serializer>(utc: &Option<i64>, serializer: S) -> Result<S::Ok, S::Error> {
-    utc.map(|utc| LogTime { utc, offset: 0 }.rfc3339_utc())
-        .serialize(serializer)
+    utc.map(utc_text).serialize(serializer)
+}
+
+/// Writes seconds since 1970.
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn serialize_start<S: Serializer>(utc: &i64, serializer: S) -> Result<S::Ok, S::Error> {
+    utc_text(*utc).serialize(serializer)
+}
+
+fn utc_text(utc: i64) -> String {
+    LogTime { utc, offset: 0 }.rfc3339_utc()
 }
 
 /// The hits of one class.

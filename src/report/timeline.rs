@@ -76,7 +76,7 @@ impl Timeline {
 
 /// The requests and the hits of each day with a request or a hit.
 pub(crate) fn day_rows(tally: &Tally, items: &[RowItem<'_>]) -> Vec<DayRow> {
-    let day = TimeUnit::from_seconds(DAY).expect("a day is a unit");
+    let day = TimeUnit::DAY;
     let Some(requests) = tally.days().counts().filter(|_| tally.time_unit() <= day) else {
         return Vec::new();
     };
@@ -95,10 +95,7 @@ pub(crate) fn day_rows(tally: &Tally, items: &[RowItem<'_>]) -> Vec<DayRow> {
         }
     }
     rows.into_iter()
-        .map(|(start, row)| DayRow {
-            from: Some(start),
-            ..row
-        })
+        .map(|(start, row)| DayRow { from: start, ..row })
         .collect()
 }
 

@@ -144,8 +144,8 @@ impl Tally {
     }
 
     /// Adds the requests by day of a saved report.
-    pub(crate) fn insert_days(&mut self, days: RequestDays) {
-        self.days.merge(&days);
+    pub(crate) fn insert_days(&mut self, days: &RequestDays) {
+        self.days.merge(days);
     }
 
     /// Adds requests that an entry of an allow list allowed.

@@ -46,6 +46,9 @@ const AHEAD: usize = 8;
 pub(super) const MAX_TIME_ENTRIES: usize = 1 << 18;
 
 impl TimeUnit {
+    /// A day.
+    pub(crate) const DAY: Self = Self(3);
+
     /// In seconds.
     #[must_use]
     pub fn seconds(self) -> i64 {
@@ -860,6 +863,7 @@ mod tests {
 
     #[test]
     fn buckets_of_all_units_nest_and_weeks_begin_on_monday() {
+        assert_eq!(TimeUnit::DAY.seconds(), crate::log::days::DAY);
         let mut unit = TimeUnit::default();
         assert_eq!(unit.seconds(), 60);
         for seconds in [300, 3_600, 86_400, 604_800, 2_419_200, 4_838_400, 9_676_800] {

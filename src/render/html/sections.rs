@@ -255,7 +255,7 @@ fn days(report: &ReportModel<'_>) -> Option<Section> {
         .text("day (UTC)", |row| row.date())
         .count("hits", |row| row.hits)
         .count("requests", |row| row.requests)
-        .text("share", |row| row.share())
+        .number("share", |row| row.share().into())
         .count("clients", |row| row.clients)
         .finish("Hits and requests by day", rows.len() as u64, "");
     table.is_some().then(|| Section {

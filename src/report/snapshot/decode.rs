@@ -262,7 +262,7 @@ impl<'r> SnapshotDecoder<'r> {
         let tally = &mut self.evidence.tally;
         tally.insert_time_unit(unit, has_hours);
         tally.insert_uncounted(uncounted);
-        tally.insert_days(RequestDays::from_counts(days));
+        tally.insert_days(&RequestDays::from_counts(days));
         if let Some(floor) = floor {
             let ErrorFloor {
                 pairs,
