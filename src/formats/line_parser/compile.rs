@@ -214,7 +214,11 @@ fn stop(field: &FieldItem, suffix: &[u8], quoted: bool, last: bool) -> Delimiter
         },
         FieldShape::Clf => Delimiter::Width(CLF_TIME_LEN as u16),
         FieldShape::WrittenWide(width) => Delimiter::Width(*width),
-        FieldShape::WrittenWords(words) => Delimiter::Blanks(words.saturating_sub(1)),
+        // Before another byte the words need no count: asctime pads a day of one digit.
+        FieldShape::WrittenWords(words) if suffix.starts_with(b" ") => {
+            Delimiter::Blanks(words.saturating_sub(1))
+        }
+        FieldShape::WrittenWords(_) => Delimiter::After(0),
         FieldShape::Strftime(pattern) => {
             Delimiter::After(pattern.matches(&*String::from_utf8_lossy(suffix)).count() as u16)
         }

@@ -742,6 +742,14 @@ fn a_time_has_its_words_on_both_paths() {
     assert_eq!(entry_of(&parser, line).as_deref(), Some(expected));
     let fast = read_fast(&parser, line).map(|text| String::from_utf8(text).unwrap());
     assert_eq!(fast.as_deref().unwrap_or(expected), expected);
+    // The server of PHP writes a day of one digit with two blanks before it.
+    let parser =
+        written(r"[$time6] $remote_addr:$remote_port [$status]: $request_method $request_uri");
+    for day in ["Thu Dec 31", "Fri Jan  1"] {
+        let line = format!("[{day} 23:57:40 2025] 192.0.2.7:25336 [404]: GET /.env");
+        let read = entry_of(&parser, line).unwrap();
+        assert!(read.starts_with("192.0.2.7 - - ["), "{read}");
+    }
 }
 
 #[test]
