@@ -10,7 +10,7 @@ usage() {
     cat >&2 <<'USAGE'
 usage: benches/hostile.sh [cost] [INPUT...]
   INPUT  only these of: paths answered queries hosts named_hosts sites agents referers users clients names lines rules apps periods
-         hours unmatched short, and with cost also: sizes servers campaigns percent mixed comments quotes brackets slashes base64 people keys
+         hours unmatched short, and with cost also: sizes servers folders campaigns percent mixed comments quotes brackets slashes base64 people keys
          tokens deep json_keys numbers prefixes heads
 From the environment:
   SCALE       a percentage of the usual number of lines (100; with cost 1, and four times that)
@@ -23,7 +23,7 @@ USAGE
 }
 
 inputs=(paths answered queries hosts named_hosts sites agents referers users clients names lines rules apps periods hours unmatched short)
-hard=(sizes servers campaigns percent mixed comments quotes brackets slashes base64 people keys tokens deep json_keys numbers prefixes heads)
+hard=(sizes servers folders campaigns percent mixed comments quotes brackets slashes base64 people keys tokens deep json_keys numbers prefixes heads)
 mode=memory
 if [ "${1:-}" = cost ]; then
     mode=cost
@@ -113,6 +113,8 @@ make() {
         servers)
             write 80000 'split("/.env /setup.php /.git/HEAD /phpinfo.php", word, " "); line("h" int(n / 4) ".example:80 ", int(n / 4), "-", word[n % 4 + 1], 200, 1000 + int(n / 4) * 211, "-", "-")'
             ;;
+        # Hosts with few paths each, in folders that others share.
+        folders) write 80000 'line("h" int(n / 5) ".example:80 ", n, "-", "/d" int(n / 3) "/.env", n % 2 ? 200 : 404, n % 60000, "-", "-")' ;;
         campaigns) write 1000000 'line("", int(n / 12), "-", "/p" (int(n / 12) * 5 + n % 12) % 40000 "/.env", 404, 9, "-", "-")' ;;
         # Texts that are hard to decode, to match, to mask and to split.
         percent) write 60000 'line("", n, "-", "/" n repeat("%2525252525", 7600) "41/.env", 404, 9, "-", "-")' ;;

@@ -822,6 +822,22 @@ impl SiteRegions {
             .collect();
         // A single path cannot be compared.
         let folders = repeated(&mut folders).into_iter();
+        // One pass for all folders: there may be as many as paths.
+        let mut by_folder: HashMap<u32, [Vec<RegionPath>; 2]> =
+            folders.map(|folder| (folder, Default::default())).collect();
+        for (host, site) in sites {
+            let all = entries(*host, site.answered(), subjects)
+                .map(|entry| (0, entry))
+                .chain(entries(*host, site.refused(), subjects).map(|entry| (1, entry)));
+            for (part, entry) in all {
+                let shape = entry.evidence.shape;
+                if let Some(parts) = by_folder.get_mut(&shape.folder)
+                    && !shape.is_below_repository()
+                {
+                    parts[part].push(entry);
+                }
+            }
+        }
         let extensions = repeated(&mut extensions);
         let is_of = |extension: Extension, shape: &PathShape| {
             shape.extension.handled_as().contains(&extension)
@@ -833,12 +849,13 @@ impl SiteRegions {
         };
         Self {
             site: part(RegionKind::Site, &|_| true),
-            folders: folders
-                .map(|folder| {
-                    (
-                        folder,
-                        part(RegionKind::Folder, &|shape| shape.folder == folder),
-                    )
+            folders: by_folder
+                .into_iter()
+                .map(|(folder, [answered, refused])| {
+                    let (answered, refused) = (answered.into_iter(), refused.into_iter());
+                    let region =
+                        Region::new(RegionKind::Folder, answered, refused, weights, subjects);
+                    (folder, region)
                 })
                 .collect(),
             roots: extensions.iter().map(|&e| (e, root(e))).collect(),
