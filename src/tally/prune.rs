@@ -874,25 +874,10 @@ fn heaviest(weights: &[(u64, u64)], most: usize) -> Vec<bool> {
     is_heavy
 }
 
-/// Renumbers what stays, and rebuilds the tally.
+/// Renumbers what stays. What has no numbers of clients, paths or hosts is left as it is.
 fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [KeptCells; 2], besides: [KeptCells; 2]) {
-    let Tally {
-        names: old,
-        clients,
-        allowed,
-        app_evidence,
-        evidence,
-        minutes,
-        budget,
-        unknown,
-        error_floor,
-        path_errors,
-        scale,
-        days,
-        ..
-    } = std::mem::take(tally);
-    let (names, new) = present.renumber(old);
-    let mut scale = scale.without_cells();
+    let (names, new) = present.renumber(std::mem::take(&mut tally.names));
+    let mut scale = tally.scale.without_cells();
     let [by_path, overflow] = besides.map(|kept| retained(kept, &new, None));
     let [
         pairs,
@@ -915,29 +900,21 @@ fn rebuild(tally: &mut Tally, present: &KeptIds, cells: [KeptCells; 2], besides:
             .filter(|&number| present[number])
             .collect()
     };
-    *tally = Tally {
-        names,
-        clients: stay(&present.clients)
-            .into_iter()
-            .map(|number| clients[number])
-            .collect(),
-        path_errors: stay(&present.paths)
-            .into_iter()
-            .map(|number| path_errors[number])
-            .collect(),
-        allowed,
-        budget,
-        unknown,
-        error_floor,
-        by_path,
-        overflow,
-        cells,
-        scale,
-        days,
-        ..Tally::default()
-    };
+    tally.names = names;
+    tally.clients = stay(&present.clients)
+        .into_iter()
+        .map(|number| tally.clients[number])
+        .collect();
+    tally.path_errors = stay(&present.paths)
+        .into_iter()
+        .map(|number| tally.path_errors[number])
+        .collect();
+    (tally.cells, tally.by_path, tally.overflow) = (cells, by_path, overflow);
+    tally.scale = scale;
+    let minutes = std::mem::take(&mut tally.minutes);
     tally.minutes.merge(minutes, &new);
-    tally.evidence = evidence.with_hosts(&new.hosts);
+    tally.evidence = std::mem::take(&mut tally.evidence).with_hosts(&new.hosts);
+    let app_evidence = std::mem::take(&mut tally.app_evidence);
     tally.app_evidence.merge(
         &app_evidence,
         |(input, host)| (input, new.hosts[host as usize]),
