@@ -10,8 +10,8 @@ usage() {
     cat >&2 <<'USAGE'
 usage: benches/hostile.sh [cost] [INPUT...]
   INPUT  only these of: paths answered queries hosts named_hosts sites agents referers users clients names lines rules apps periods
-         hours unmatched short, and with cost also: sizes servers folders campaigns percent mixed comments quotes brackets slashes base64 people keys
-         tokens deep json_keys numbers prefixes heads
+         hours unmatched short, and with cost also: sizes servers folders campaigns percent mixed comments quotes brackets slashes
+         base64 people keys tokens deep json_keys numbers prefixes heads
 From the environment:
   SCALE       a percentage of the usual number of lines (100; with cost 1, and four times that)
   COMMANDS    only these commands, such as "scan report" (scan json report daily hourly merge learn follow; with cost scan explain
@@ -83,7 +83,7 @@ make() {
         queries) write 60000 'line("", n, "-", "/.env?" long(n, 7800), 404, 9, "-", "-")' ;;
         hosts) write 2000000 'line("h" n ".example:80 ", 1, "-", "/.env", 404, 9, "-", "-")' ;;
         named_hosts) write 60000 'line("h" long(n, 4000) ":80 ", n % 5000, "-", "/wp-login.php", 200, 5000, "-", "-")' ;;
-        # Hosts, clients and answers, of which no three are the same.
+        # Six requests for each host, each of another client, half of them answered.
         sites) write 1200000 'split("/.env /.git/config /wp-login.php /c99.php", word, " "); line("h" int(n / 6) ".example:80 ", n * 7919 % 16777216, "-", word[n * 7 % 4 + 1] "?" n, n % 2 ? 404 : 200, n * 7919 % 9001, "-", "-")' ;;
         agents) write 200000 'line("", n, "-", "/" n "/.env", 404, 9, "-", long(n, 1000))' ;;
         referers) write 200000 'line("", n, "-", "/" n "/.env", 404, 9, long(n, 1000), "-")' ;;

@@ -1,11 +1,12 @@
-//! Requests by day: what the probes of a day are in proportion to.
+//! All requests by day, for the share of them that are probes.
 //!
 //! Days begin at midnight UTC, as buckets of hits do. Requests without a time are in no day. A log
-//! of more than [`MAX_DAYS`] days has no counts by day: it may have any number of them, and no
-//! table of so many helps.
+//! of more than [`MAX_DAYS`] days has no counts by day: a client cannot make the list longer.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
 
 use super::time::PackedTime;
 
@@ -25,7 +26,7 @@ fn day_of(utc: i64) -> Day {
 }
 
 /// Requests by day. The same for any split of a log.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RequestDays(
     /// `None` if there are more than [`MAX_DAYS`].
     Option<BTreeMap<Day, u64>>,
@@ -57,26 +58,9 @@ impl RequestDays {
         }
     }
 
-    /// The days and their requests, the earliest first; `None` if there are too many.
-    pub(crate) fn counts(&self) -> Option<Vec<(Day, u64)>> {
-        let days = self.0.as_ref()?;
-        Some(
-            days.iter()
-                .map(|(day, requests)| (*day, *requests))
-                .collect(),
-        )
-    }
-
-    /// These counts; `None` is too many days.
-    pub(crate) fn from_counts(counts: Option<Vec<(Day, u64)>>) -> Self {
-        let Some(counts) = counts else {
-            return Self(None);
-        };
-        let mut days = Self::default();
-        for (day, requests) in counts {
-            days.add(day, requests);
-        }
-        days
+    /// The requests of each day; `None` if there are too many days.
+    pub(crate) fn counts(&self) -> Option<&BTreeMap<Day, u64>> {
+        self.0.as_ref()
     }
 
     /// Whether nothing was counted.
@@ -164,7 +148,10 @@ mod tests {
             (0, -720),
             (2 * DAY - 1, 840),
         ];
-        assert_eq!(count(&times).counts(), Some(vec![(-1, 1), (0, 3), (1, 3)]));
+        assert_eq!(
+            count(&times).counts(),
+            Some(&BTreeMap::from([(-1, 1), (0, 3), (1, 3)]))
+        );
     }
 
     #[test]
@@ -174,12 +161,15 @@ mod tests {
         let mut merged = count(one);
         merged.merge(&count(other));
         assert_eq!(merged, count(&times));
-        assert_eq!(RequestDays::from_counts(merged.counts()), merged);
         merged.add(400, 1);
-        assert_eq!(merged.counts().map(|days| days.len()), Some(MAX_DAYS));
+        assert_eq!(merged.counts().map(BTreeMap::len), Some(MAX_DAYS));
         let mut reverse = count(&[(DAY * 1_000, 0)]);
         reverse.merge(&merged);
         merged.add(1_000, 1);
-        assert_eq!((merged.counts(), reverse), (None, merged));
+        assert_eq!((merged.counts(), &reverse), (None, &merged));
+        for days in [count(&times), merged] {
+            let saved = serde_json::to_string(&days).unwrap();
+            assert_eq!(serde_json::from_str::<RequestDays>(&saved).unwrap(), days);
+        }
     }
 }

@@ -81,7 +81,7 @@ pub(crate) fn day_rows(tally: &Tally, items: &[RowItem<'_>]) -> Vec<DayRow> {
         return Vec::new();
     };
     let mut rows: BTreeMap<i64, DayRow> = BTreeMap::new();
-    for (number, requests) in requests {
+    for (&number, &requests) in requests {
         rows.entry(i64::from(number) * DAY).or_default().requests = requests;
     }
     let mut clients: HashSet<(u32, u32)> = HashSet::default();

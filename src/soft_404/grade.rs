@@ -820,21 +820,20 @@ impl SiteRegions {
             .flat_map(|shape| shape.extension.handled_as())
             .copied()
             .collect();
-        // A single path cannot be compared.
-        let folders = repeated(&mut folders).into_iter();
-        // One pass for all folders: there may be as many as paths.
-        let mut by_folder: HashMap<u32, [Vec<RegionPath>; 2]> =
-            folders.map(|folder| (folder, Default::default())).collect();
+        // A single path cannot be compared. One pass fills all folders, answered paths and refused
+        // ones: there may be as many folders as paths.
+        let mut by_folder: HashMap<u32, [Vec<RegionPath>; 2]> = repeated(&mut folders)
+            .into_iter()
+            .map(|folder| (folder, Default::default()))
+            .collect();
         for (host, site) in sites {
-            let all = entries(*host, site.answered(), subjects)
-                .map(|entry| (0, entry))
-                .chain(entries(*host, site.refused(), subjects).map(|entry| (1, entry)));
-            for (part, entry) in all {
-                let shape = entry.evidence.shape;
-                if let Some(parts) = by_folder.get_mut(&shape.folder)
-                    && !shape.is_below_repository()
+            let answered = site.answered().map(|path| (0, path));
+            let refused = site.refused().map(|path| (1, path));
+            for (list, (path, evidence)) in answered.chain(refused) {
+                if let Some(lists) = by_folder.get_mut(&evidence.shape.folder)
+                    && !evidence.shape.is_below_repository()
                 {
-                    parts[part].push(entry);
+                    lists[list].push(RegionPath::new(path, *host, evidence, subjects));
                 }
             }
         }

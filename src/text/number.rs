@@ -23,7 +23,7 @@ pub(crate) fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", grouped(n), if n == 1 { one } else { many })
 }
 
-/// The part of a whole that is not 0, with a tenth: `8.7 %`, or `less than 0.1 %`.
+/// A part in percent of the whole, which is not 0: `8.7 %`, or `less than 0.1 %`.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     match u128::from(part) * 1_000 / u128::from(whole) {
         0 if part > 0 => "less than 0.1 %".to_owned(),

@@ -218,7 +218,7 @@ fn stop(field: &FieldItem, suffix: &[u8], quoted: bool, last: bool) -> Delimiter
         FieldShape::WrittenWords(words) if suffix.starts_with(b" ") => {
             Delimiter::Blanks(words.saturating_sub(1))
         }
-        FieldShape::WrittenWords(_) => Delimiter::After(0),
+        FieldShape::WrittenWords(_) => Delimiter::Far,
         FieldShape::Strftime(pattern) => {
             Delimiter::After(pattern.matches(&*String::from_utf8_lossy(suffix)).count() as u16)
         }

@@ -57,7 +57,7 @@ pub(super) enum Delimiter {
     Far,
     /// The match after this many others, as the field contains the same text.
     After(u16),
-    /// The first match after this many blanks, as the field has so many.
+    /// The first match after the field's blanks, of which there are this many.
     Blanks(u16),
     /// After this many bytes, usually.
     Width(u16),
@@ -191,7 +191,7 @@ impl FieldMatcher {
         }
     }
 
-    /// The first match after so many blanks.
+    /// The first match that this number of blanks precedes.
     fn after_blanks(&self, rest: &[u8], blanks: u16) -> Option<usize> {
         let from = match usize::from(blanks).checked_sub(1) {
             Some(others) => memchr::memchr_iter(b' ', rest).nth(others)? + 1,

@@ -11,7 +11,7 @@ use super::{AllowOrigin, ReportSnapshot};
 use crate::collections::intern::SymbolTables;
 use crate::formats::LogFormat;
 use crate::log::client::{Client, Ipv6Prefix};
-use crate::log::days::{DAY, RequestDays};
+use crate::log::days::DAY;
 use crate::log::finding::{BoundedSet, OtherFormatCounts, RuleId};
 use crate::log::source::{SourceInfo, unescaped};
 use crate::log::time::LogTime;
@@ -245,7 +245,7 @@ impl<'r> SnapshotDecoder<'r> {
             .transpose()?;
         self.add(without_time)?;
         self.add(uncounted)?;
-        for &(day, requests) in days.iter().flatten() {
+        for (&day, &requests) in days.counts().into_iter().flatten() {
             LogTime::try_from((i64::from(day) * DAY, 0))
                 .map_err(|_| format!("day {day} is no day of a log"))?;
             self.add(requests)?;
@@ -262,7 +262,7 @@ impl<'r> SnapshotDecoder<'r> {
         let tally = &mut self.evidence.tally;
         tally.insert_time_unit(unit, has_hours);
         tally.insert_uncounted(uncounted);
-        tally.insert_days(&RequestDays::from_counts(days));
+        tally.insert_days(&days);
         if let Some(floor) = floor {
             let ErrorFloor {
                 pairs,

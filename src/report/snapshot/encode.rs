@@ -297,7 +297,7 @@ impl<'a> SnapshotEncoder<'a> {
             time_unit: tally.time_unit().seconds(),
             has_hours: tally.has_hours(),
             without_time: report.totals.without_time,
-            days: tally.days().counts(),
+            days: tally.days().clone(),
             uncounted: tally.minutes().dropped(),
             floor: (!tally.is_exact()).then(|| tally.error_floor()),
         }

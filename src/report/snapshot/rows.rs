@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::log::days::Day;
+use crate::log::days::RequestDays;
 use crate::log::finding::Severity;
 use crate::log::time::LogTime;
 use crate::rules::{By, Guess};
@@ -84,7 +84,7 @@ pub(crate) struct HeadRow {
     /// Lines without a time, if a time range was given.
     pub(crate) without_time: u64,
     /// Days since 1970 and their requests; null if there are too many days.
-    pub(crate) days: Option<Vec<(Day, u64)>>,
+    pub(crate) days: RequestDays,
     /// Requests that are in no minute.
     pub(crate) uncounted: u64,
     /// The most that an absent key may have had, if anything was evicted.

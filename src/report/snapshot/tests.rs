@@ -27,7 +27,7 @@ fn packed(rows: &str) -> String {
     format!("{{\"rules\":[],\"packed\":\"{}\"}}", STANDARD.encode(frame))
 }
 
-const HEAD: &str = r#"{"head":{"log_host":null,"period":null,"ipv6_prefix":null,"time_unit":60,"has_hours":true,"without_time":4,"days":[[20759,3]],"uncounted":0,"floor":null}}"#;
+const HEAD: &str = r#"{"head":{"log_host":null,"period":null,"ipv6_prefix":null,"time_unit":60,"has_hours":true,"without_time":4,"days":{"20759":3},"uncounted":0,"floor":null}}"#;
 const ENV_RULE: &str = r#"{"rule":{"id":"dotfiles/env","title":"Environment file","class":"exposure","severity":"high","exposes":true,"with_client":null,"window":false,"unless_app":[],"is_app_evidence":false,"subject":"path","cve":[]}}"#;
 const LATER_RULE: &str = r#"{"rule":{"id":"later/unheard-of","title":"Later","class":"cve","severity":"critical","exposes":true,"with_client":[3,["cve"]],"window":false,"unless_app":["wordpress"],"is_app_evidence":false,"subject":"product","cve":["CVE-2030-1"]}}"#;
 const INPUT: &str = r#"{"input":{"path":"a.log","log_host":null,"bytes":9,"lines":1,"parsed":1,"formats":[1,0,0],"others":[],"unparsed":0,"oversized":0,"skipped":0,"pending":0,"requests":1,"hits":0,"first_time":[1793577600,60],"last_time":[1793577600,60],"problem":null,"warning":null,"skipped_whole":null,"spans":[]}}"#;
