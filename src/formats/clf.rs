@@ -390,6 +390,9 @@ fn is_end(line: &[u8], start: usize, quote: usize) -> bool {
 /// escaped quote is the second choice.
 #[cold]
 fn request_end_after_quotes(text: &[u8]) -> Option<usize> {
+    if has_doubled_quotes(text) {
+        return None;
+    }
     let mut second_choice = None;
     for quote in memchr_iter(b'"', text) {
         if !starts_like_status(&text[quote + 1..]) {
@@ -401,6 +404,12 @@ fn request_end_after_quotes(text: &[u8]) -> Option<usize> {
         second_choice = second_choice.or(Some(quote));
     }
     second_choice
+}
+
+/// Whether a request starts with another quote, as `""GET / HTTP/1.1""` of a column of CSV does. An
+/// empty request has a blank after its quotes.
+fn has_doubled_quotes(text: &[u8]) -> bool {
+    matches!(text, [b'"', next, ..] if next.is_ascii_uppercase())
 }
 
 /// ` 200`, ` 200 ...`, ` -`, and malformed numbers.
@@ -603,6 +612,7 @@ pub(crate) fn starts_like_clf(line: &[u8]) -> bool {
     space > 0
         && after.starts_with(b" - - [")
         && after.get(32..35) == Some(b"] \"")
+        && !has_doubled_quotes(&line[space + 35..])
         && is_bare(&start[..space])
 }
 

@@ -64,7 +64,9 @@ pub(super) fn read(line: &[u8]) -> Option<Fields<'_>> {
     };
     let (host, client) = client_in(line, before, after)?;
     let has_client = !client.is_empty();
-    if !has_client && (time.is_none() || has_address(answer))
+    // Quotes are doubled in a column of CSV.
+    if request.starts_with(b"\"")
+        || !has_client && (time.is_none() || has_address(answer))
         || !is_request(request) && (time.is_none() || !has_client)
     {
         return None;

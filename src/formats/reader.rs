@@ -13,7 +13,9 @@ use super::bytes::leading_nuls;
 use super::clf::{is_bare, starts_like_clf};
 use super::client_position::{self, ClientPosition};
 use super::detect::{is_binary, is_error_log, is_report};
-use super::discover::{Layouts, SAMPLE, SHARE, has_target};
+use super::discover::{
+    Layouts, SAMPLE, SHARE, has_target, is_missing, is_request, is_status, is_status_code,
+};
 use super::line_prefix::{LinePrefix, UsualPrefix, without_colors};
 use super::unwrap::{ReadInner, UnwrapBuffers, read_within};
 use super::{
@@ -181,7 +183,9 @@ impl LogReader {
             },
         );
         let is_known = match kind {
-            LineKind::AsIs => entry.is_some_and(|entry| is_plausible_client(entry.client)),
+            LineKind::AsIs => entry.is_some_and(|entry| {
+                is_plausible_client(entry.client) && !has_size_for_status(line, entry.request)
+            }),
             // Those of a layout with two addresses are similar; a client, a dash and a user with an
             // address in it are not.
             LineKind::WithoutClient(_) => {
@@ -191,6 +195,13 @@ impl LogReader {
             }
             LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::Directive => true,
         };
+        let is_clf = matches!(kind, LineKind::AsIs)
+            || matches!(kind, LineKind::As(id) if id == FormatId(LogFormat::Combined as u8));
+        // A number that no server sends is a size or a port in the place of the status.
+        let is_in_place = |entry: LogEntry<'_>| {
+            has_request_in_place(line, entry.request) && entry.status.is_none_or(is_status_code)
+        };
+        let is_known = is_known && (!is_clf || entry.is_some_and(is_in_place));
         let is_absolute = entry.is_some_and(|entry| relative(entry.request).is_some());
         if is_known || is_json(line) {
             KnownLine::Known { is_absolute }
@@ -318,7 +329,7 @@ impl LogReader {
                     first_quote,
                     buffers,
                     buffer,
-                    |fields| layout.is_plausible(fields),
+                    |fields| layout.is_plausible(fields) && !layout.has_moved_status(line),
                 )
             }
             FormatReader::Clf | FormatReader::W3c => false,
@@ -825,6 +836,28 @@ fn is_plausible_client(text: &[u8]) -> bool {
     Client::parse_address(text).is_some() || is_name() && !text.iter().all(u8::is_ascii_digit)
 }
 
+/// Whether what stands in the place of the request of a line may be one: a request, or nothing while
+/// no other quoted text is a request. `[time] "$host" "$request" 200` has a host there.
+fn has_request_in_place(line: &[u8], request: &[u8]) -> bool {
+    let is_other = |start: usize| {
+        let text = &line[start + 1..];
+        is_request(&text[..memchr(b'"', text).unwrap_or(text.len())])
+    };
+    is_request(request) || is_missing(request) && !memchr::memchr_iter(b'"', line).any(is_other)
+}
+
+/// Whether a line in the Common Log Format has a number after its request that is no status:
+/// `"$request" $body_bytes_sent $status`.
+fn has_size_for_status(line: &[u8], request: &[u8]) -> bool {
+    let end = request.as_ptr_range().end.addr() - line.as_ptr().addr();
+    let word = line[end..]
+        .split(|byte| *byte == b' ')
+        .nth(1)
+        .unwrap_or_default();
+    let is_number = !word.is_empty() && word.iter().all(u8::is_ascii_digit);
+    is_number && !is_status(word)
+}
+
 /// A quick check of the first and the last line: whether the engine can parse these lines.
 #[must_use]
 pub(crate) fn looks_like_clf(lines: &[u8]) -> bool {
@@ -1088,7 +1121,12 @@ mod tests {
                     .is_some_and(|time| time.rfc3339().starts_with("2026-11-02T08:01:00")),
                 "{shown}"
             );
-            assert!(entry.status.is_some() && entry.bytes.is_some(), "{shown}");
+            let has_status = match &format.reader {
+                FormatReader::Strings(parsers) => parsers[0].reads(&FieldKind::Status),
+                _ => true,
+            };
+            assert_eq!(entry.status.is_some(), has_status, "{shown}");
+            assert!(entry.bytes.is_some(), "{shown}");
         }
     }
 

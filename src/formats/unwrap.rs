@@ -58,6 +58,15 @@ pub(super) fn read_within(
     if read_column(whole, unescaped, inner).is_some() {
         return Some(significant(prefix, LinePrefix::Csv));
     }
+    // A column of CSV whose own quotes were taken off.
+    let is_doubled = memchr::memmem::find(whole, b"\"\"").is_some();
+    if is_doubled
+        && inner
+            .read(without_doubled_quotes(whole, unescaped), time)
+            .is_some()
+    {
+        return Some(significant(prefix, LinePrefix::Csv));
+    }
     let enclosed = json.enclosed_texts(rest, keys)?;
     time = enclosed.time(time_buffer).parse().or(time);
     let mut texts = enclosed.texts().iter().filter(|text| {
@@ -114,7 +123,8 @@ fn read_column(line: &[u8], buffer: &mut Vec<u8>, inner: &mut impl ReadInner) ->
         }
     })?;
     let [has_request, has_target, has_status] = facts;
-    let is_sole = columns > 1 && lines[1].is_empty() && !has_request && !(has_target && has_status);
+    let is_column = columns > 1 || line.starts_with(b"\"");
+    let is_sole = is_column && lines[1].is_empty() && !has_request && !(has_target && has_status);
     let mut rest = without_doubled_quotes(
         Some(lines[0]).filter(|line| is_sole && !line.is_empty())?,
         buffer,

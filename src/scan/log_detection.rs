@@ -2,6 +2,7 @@
 //!
 //! Callers decide what to do with such an input.
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -70,7 +71,7 @@ impl LogHead {
     /// and source code have paths in their lines too. A report beside the logs is never a log.
     pub(super) fn is_access_log(&self, path: &Path, by: InputOrigin) -> bool {
         let is_named = by == InputOrigin::Name;
-        if self.is_report && !is_named {
+        if self.is_report && !is_named || by == InputOrigin::Folder && is_repeated(path) {
             return false;
         }
         let is_unlikely = self.is_binary
@@ -89,6 +90,17 @@ fn has_cr_lines(lines: &[u8]) -> bool {
     };
     let ends = memchr::memchr_iter(b'\r', lines).filter(is_end).count();
     ends > memchr::memchr_iter(b'\n', lines).count()
+}
+
+/// Whether another file of the folder has the requests of this one, with their status: mod_ssl's
+/// default writes each to `ssl_access_log` and to `ssl_request_log`.
+fn is_repeated(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_bytes();
+    let Some(rotation) = name.strip_prefix(b"ssl_request_log") else {
+        return false;
+    };
+    let other = [b"ssl_access_log", rotation].concat();
+    path.with_file_name(OsStr::from_bytes(&other)).exists()
 }
 
 /// Whether the name of a file in a folder says that it is an access log.
@@ -119,6 +131,11 @@ pub(super) const READ_ANYWAY: &str = "give its path to read it anyway";
 pub(super) fn skipped_message(head: &LogHead, path: &Path) -> Option<String> {
     if head.is_binary {
         return Some("skipped: binary data, not an access log".to_owned());
+    }
+    if is_repeated(path) {
+        return Some(format!(
+            "skipped: ssl_access_log has the same requests with their status; {READ_ANYWAY}"
+        ));
     }
     if !is_named_log(path) && !may_be_log_line(&head.first_line) {
         return None;

@@ -326,3 +326,198 @@ fn a_hostile_start_makes_no_other_client() {
         }
     }
 }
+
+/// Lines that begin as those of the Common Log Format do, with the request in another place.
+#[test]
+fn columns_decide_where_the_request_and_the_status_are() {
+    type Write = fn(&str, &str, &str, u16, usize, &str) -> String;
+    let writers: [(&str, Write); 8] = [
+        (
+            "host, request",
+            |start, clock, request, status, size, agent| {
+                format!(
+                    "{start} [{clock}] \"www.example.org\" \"{request}\" {status} {size} \"-\" \"{agent}\"\n"
+                )
+            },
+        ),
+        (
+            "agent, request",
+            |start, clock, request, status, size, agent| {
+                format!("{start} [{clock}] \"{agent}\" \"{request}\" {status} {size}\n")
+            },
+        ),
+        (
+            "referer, status, request",
+            |start, clock, request, status, size, agent| {
+                format!("{start} [{clock}] \"-\" {status} {size} \"{request}\" \"{agent}\"\n")
+            },
+        ),
+        (
+            "status, request",
+            |start, clock, request, status, size, agent| {
+                format!("{start} [{clock}] {status} \"{request}\" {size} \"-\" \"{agent}\"\n")
+            },
+        ),
+        (
+            "size, status",
+            |start, clock, request, status, size, agent| {
+                format!("{start} [{clock}] \"{request}\" {size} {status} \"-\" \"{agent}\"\n")
+            },
+        ),
+        (
+            "port, status",
+            |start, clock, request, status, size, agent| {
+                format!("{start} [{clock}] \"{request}\" 443 {status} {size} \"-\" \"{agent}\"\n")
+            },
+        ),
+        (
+            "doubled quotes",
+            |start, clock, request, status, size, agent| {
+                format!(
+                    "{start} [{clock}] \"\"{request}\"\" {status} {size} \"\"-\"\" \"\"{agent}\"\"\n"
+                )
+            },
+        ),
+        (
+            "a column of CSV",
+            |start, clock, request, status, size, agent| {
+                format!(
+                    "\"{start} [{clock}] \"\"{request}\"\" {status} {size} \"\"-\"\" \"\"{agent}\"\"\"\n"
+                )
+            },
+        ),
+    ];
+    let harness = Harness::new();
+    harness.file("combined.log", log(combined));
+    let keys = [
+        "line",
+        "time",
+        "client",
+        "method",
+        "target",
+        "status",
+        "bytes",
+        "user_agent",
+    ];
+    let hits = |name: &str| {
+        let run = harness.run(["scan", "-q", "-f", "ndjson", name]);
+        assert_eq!(run.code, 0, "{name}: {}", run.stderr);
+        let hits: Vec<_> = run
+            .objects()
+            .iter()
+            .map(|hit| keys.map(|key| hit[key].clone()))
+            .collect();
+        hits
+    };
+    let expected = hits("combined.log");
+    for (name, write) in writers {
+        let line = |number: usize| {
+            let (method, target, status, size, client, agent) = request(number);
+            let clock = format!("20/Nov/2026:{} +0000", &time(number)[11..19]);
+            let request = format!("{method} {target} HTTP/1.1");
+            write(
+                &format!("{client} - -"),
+                &clock,
+                &request,
+                status,
+                size,
+                agent,
+            )
+        };
+        harness.file("access.log", log(line));
+        assert_eq!(hits("access.log"), expected, "{name}");
+    }
+}
+
+/// A client sends the separator of the columns, and a request as the value of a header.
+#[test]
+fn a_client_moves_no_column() {
+    type Write = fn(&str, &str, usize) -> String;
+    // The text of the client, the request and what the server answered, in each layout.
+    let writers: [Write; 4] = [
+        |sent, path, n| {
+            format!(
+                "{}|198.51.100.{}|GET {path} HTTP/1.1|{sent}|200|268|x\n",
+                time(n),
+                n % 40
+            )
+        },
+        |sent, path, n| {
+            format!(
+                "{}|198.51.100.{}|{sent}|GET {path} HTTP/1.1|200|268|0.003\n",
+                time(n),
+                n % 40
+            )
+        },
+        |sent, path, n| {
+            format!(
+                "{};198.51.100.{};{sent};GET;{path};200;268\n",
+                time(n),
+                n % 40
+            )
+        },
+        |sent, path, n| {
+            format!(
+                "\"{}\" \"{sent}\" \"198.51.100.{}\" \"GET {path} HTTP/1.1\" \"200\" \"268\"\n",
+                time(n),
+                n % 40
+            )
+        },
+    ];
+    for write in writers {
+        for (sent, probes) in [
+            ("x|404|153", 1),
+            ("x|GET / HTTP/1.1|404|153|y", 1),
+            ("x;y", 1),
+            ("x;GET;/a;404;153", 1),
+            ("GET /x HTTP/1.1", 1),
+            ("GET /x HTTP/1.1", 400),
+        ] {
+            let harness = Harness::new();
+            let probe = |n: usize| write(sent, "/.git/config", n);
+            let page = |n: usize| write("-", &format!("/page/{n}"), n);
+            let lines: String = (0..probes)
+                .map(probe)
+                .chain((probes..600).map(page))
+                .collect();
+            harness.file("access.log", &lines);
+            let (run, report) = harness.json(["access.log"]);
+            // Each probe was answered, or is in a line that is said to be unread.
+            let totals = &report["totals"];
+            assert_eq!(totals["hits"], probes, "{}\n{}", run.stderr, &lines[..200]);
+            let is_unknown = totals["outcomes"]["unknown"] == probes;
+            let is_said = is_unknown && (run.code == 3 || run.stderr.contains("was not read"));
+            assert!(
+                is_said || totals["outcomes"]["answered"] == probes,
+                "{}{totals}{}",
+                run.stderr,
+                &lines[..200]
+            );
+        }
+    }
+}
+
+/// The two logs that Apache of Red Hat's systems writes for each request over TLS.
+#[test]
+fn requests_that_another_log_of_the_folder_has_are_counted_once() {
+    let harness = Harness::new();
+    let access = "203.0.113.9 - - [02/Nov/2026:08:01:00 +0000] \"GET /.env HTTP/1.1\" 404 236\n";
+    let request = "[02/Nov/2026:08:01:00 +0000] 203.0.113.9 TLSv1.3 TLS_AES_256_GCM_SHA384 \"GET /.env HTTP/1.1\" 236\n";
+    fs::create_dir(harness.path("httpd")).unwrap();
+    for rotation in ["", "-20261102"] {
+        harness.file(&format!("httpd/ssl_access_log{rotation}"), access);
+        harness.file(&format!("httpd/ssl_request_log{rotation}"), request);
+    }
+    let (run, report) = harness.json(["httpd"]);
+    assert_eq!(report["totals"]["hits"], 2, "{}", run.stderr);
+    assert!(
+        run.stderr
+            .contains("ssl_request_log: skipped: ssl_access_log has the same requests"),
+        "{}",
+        run.stderr
+    );
+    // By itself it is a log without a status.
+    let (_, alone) = harness.json(["httpd/ssl_request_log"]);
+    assert_eq!(alone["totals"]["outcomes"]["unknown"], 1);
+    assert_eq!(alone["inputs"][0]["format"], "apache_ssl_request");
+}

@@ -81,7 +81,7 @@ impl<'l> LogColumn<'l> {
 }
 
 /// Whether a text stands for a missing value.
-pub(super) fn is_missing(text: &[u8]) -> bool {
+pub(in crate::formats) fn is_missing(text: &[u8]) -> bool {
     matches!(text, b"" | b"-" | b"(empty)")
 }
 
@@ -215,7 +215,7 @@ pub(super) fn is_target(text: &[u8]) -> bool {
 }
 
 /// Whether a text is a request line.
-pub(super) fn is_request(text: &[u8]) -> bool {
+pub(in crate::formats) fn is_request(text: &[u8]) -> bool {
     let line = RequestLine::parse(text);
     is_known_method(line.method)
         && is_target(line.target)
@@ -251,10 +251,14 @@ fn is_epoch(text: &[u8]) -> bool {
 pub(crate) fn is_status(text: &[u8]) -> bool {
     let [a, b, c] = text else { return false };
     let digits = [a, b, c].map(|byte| u16::from(byte.wrapping_sub(b'0')));
-    let code = digits[0] * 100 + digits[1] * 10 + digits[2];
-    // IANA's registry, and the codes of nginx (444, 494 to 499) and of Cloudflare (520 to 530).
     digits.iter().all(|digit| *digit < 10)
-        && matches!(code, 100..=103 | 200..=208 | 226 | 300..=308 | 400..=418 | 420..=431 | 444 | 451 | 460 | 463 | 494..=499 | 500..=511 | 520..=530 | 561)
+        && is_status_code(digits[0] * 100 + digits[1] * 10 + digits[2])
+}
+
+/// Whether servers send a status code: those of IANA's registry, of nginx (444, 494 to 499), of
+/// Amazon's load balancers (460, 463, 561) and of Cloudflare (520 to 530).
+pub(crate) const fn is_status_code(code: u16) -> bool {
+    matches!(code, 100..=103 | 200..=208 | 226 | 300..=308 | 400..=418 | 420..=431 | 444 | 451 | 460 | 463 | 494..=499 | 500..=511 | 520..=530 | 561)
 }
 
 /// Whether a text is a host name in lower case with a top-level domain, and an optional port.

@@ -18,7 +18,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub(crate) use self::column::is_status;
-use self::column::{CERTAIN, LogColumn, is_missing, is_target};
+use self::column::{CERTAIN, LogColumn, is_target};
+pub(super) use self::column::{is_missing, is_request, is_status_code};
 use self::name::Names;
 use self::split::{ColumnSeparator, Piece, SEPARATORS};
 use super::line_parser::pairs::{each_pair, is_key};
@@ -57,6 +58,20 @@ pub(super) struct Layout {
     client: ClientForm,
     /// More than one column may be the client, so none is.
     is_client_unclear: bool,
+    /// Where the status is, for columns that a client may move.
+    status: Option<StatusColumn>,
+}
+
+/// The place of the status among columns that a byte separates.
+#[derive(Debug, Clone, Copy)]
+struct StatusColumn {
+    separator: ColumnSeparator,
+    /// The number of columns.
+    count: usize,
+    /// The number of those before the status.
+    before: usize,
+    /// The column after the status is a number.
+    is_before_number: bool,
 }
 
 /// What stands in the place of the client.
@@ -73,6 +88,8 @@ enum ClientForm {
 struct LayoutGuess {
     string: String,
     is_client_unclear: bool,
+    /// The separator of columns without quotes, and their number.
+    columns: Option<(ColumnSeparator, usize)>,
 }
 
 impl Layouts {
@@ -86,7 +103,7 @@ impl Layouts {
                 break;
             };
             let mut buffers = FieldBuffers::default();
-            rest.retain(|line| layout.read(line, &mut buffers).is_none());
+            rest.retain(|line| layout.explain(line, &mut buffers).is_none());
             layouts.push(layout);
         }
         let name = layouts.first()?.string.as_str().into();
@@ -182,6 +199,7 @@ impl Layout {
         LayoutGuess {
             string,
             is_client_unclear,
+            columns,
         }: LayoutGuess,
         lines: &[&[u8]],
     ) -> Option<(usize, Self)> {
@@ -192,17 +210,23 @@ impl Layout {
             true => ClientForm::Address,
             false => ClientForm::Nothing,
         };
+        let status = columns.and_then(|(separator, count)| {
+            lines
+                .iter()
+                .find_map(|line| StatusColumn::find(line, separator, count, &parser))
+        });
         let layout = Self {
             string,
             parser,
             has_status,
             client,
             is_client_unclear,
+            status,
         };
         let mut buffers = FieldBuffers::default();
         let mut counts = [0_usize; 8];
         for line in lines {
-            let Some(fields) = layout.read(line, &mut buffers) else {
+            let Some(fields) = layout.explain(line, &mut buffers) else {
                 continue;
             };
             let facts = facts(&fields);
@@ -222,7 +246,7 @@ impl Layout {
         let mut buffers = FieldBuffers::default();
         lines
             .iter()
-            .filter(|line| self.read(line, &mut buffers).is_some())
+            .filter(|line| self.explain(line, &mut buffers).is_some())
             .count()
     }
 
@@ -236,16 +260,29 @@ impl Layout {
         &self.parser
     }
 
-    /// Parses a line; `None` if it does not match, or has something else in the place of the status
-    /// or of the client.
+    /// Parses a line; `None` if the layout does not [explain](Self::explain) it, or a client may have
+    /// moved its status.
     pub(super) fn read<'a>(
         &self,
         line: &'a [u8],
         buffers: &'a mut FieldBuffers,
     ) -> Option<Fields<'a>> {
+        self.explain(line, buffers)
+            .filter(|_| !self.has_moved_status(line))
+    }
+
+    /// Parses a line; `None` if it does not match, or has something else in the place of the status
+    /// or of the client.
+    fn explain<'a>(&self, line: &'a [u8], buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
         self.parser
             .read(line, buffers)
             .filter(|fields| self.is_plausible(fields))
+    }
+
+    /// Whether a client may have moved the status of a line by sending the separator of columns.
+    #[inline]
+    pub(super) fn has_moved_status(&self, line: &[u8]) -> bool {
+        self.status.is_some_and(|status| status.may_be_later(line))
     }
 
     /// Whether the fields of a line are those of the layout: other lines of the log may have as
@@ -272,6 +309,58 @@ impl Layout {
             || self.client != ClientForm::Nothing && !fields.client.is_empty();
         has_request && is_known && is_client && (!self.has_status || fields.has_plausible_status())
     }
+}
+
+impl StatusColumn {
+    /// The column of the status in a line; `None` if the line has not as many columns.
+    fn find(
+        line: &[u8],
+        separator: ColumnSeparator,
+        count: usize,
+        parser: &FormatLineParser,
+    ) -> Option<Self> {
+        let columns = split::split(line, separator);
+        let mut buffers = FieldBuffers::default();
+        let status = parser.read(line, &mut buffers)?.status.as_ptr();
+        let before = columns
+            .iter()
+            .rposition(|column| column.as_ptr() <= status)
+            .filter(|at| columns[*at].as_ptr_range().contains(&status))?;
+        (columns.len() == count).then(|| Self {
+            separator,
+            count,
+            before,
+            is_before_number: columns.get(before + 1).is_some_and(|next| is_number(next)),
+        })
+    }
+
+    /// Whether a later column of a line with more columns may be the status as well: a client that
+    /// sends the separator moves what comes after its text. For example, a referer `x|404|153` in
+    /// `192.0.2.7|GET /|x|404|153|200|268`.
+    fn may_be_later(self, line: &[u8]) -> bool {
+        let ColumnSeparator::Byte(separator) = self.separator else {
+            return false;
+        };
+        if memchr::memchr_iter(separator, line).count() < self.count {
+            return false;
+        }
+        let columns = split::split(line, self.separator);
+        let surplus = columns.len().saturating_sub(self.count);
+        let is_status_at = |at: usize| {
+            columns
+                .get(at)
+                .is_some_and(|column| is_status(column.trim_ascii()))
+                && (!self.is_before_number
+                    || columns.get(at + 1).is_some_and(|next| is_number(next)))
+        };
+        (1..=surplus).any(|moved| is_status_at(self.before + moved))
+    }
+}
+
+/// Whether a column is a number, or a dash for none.
+fn is_number(column: &[u8]) -> bool {
+    let text = column.trim_ascii();
+    is_missing(text) || text.iter().all(u8::is_ascii_digit)
 }
 
 /// What is known of a line: request, status, client, time, method, size, host, agent.
@@ -382,6 +471,7 @@ fn columns(lines: &[&[u8]], separator: ColumnSeparator, count: usize) -> Option<
     Some(LayoutGuess {
         string,
         is_client_unclear: names.is_client_unclear,
+        columns: Some((separator, count)),
     })
 }
 
@@ -420,6 +510,7 @@ fn quoted_columns(lines: &[&[u8]], separator: ColumnSeparator) -> Option<LayoutG
     Some(LayoutGuess {
         string,
         is_client_unclear: names.is_client_unclear,
+        columns: None,
     })
 }
 
@@ -521,6 +612,7 @@ fn pairs_with(lines: &[&[u8]], assign: &str, separator: &str) -> Option<LayoutGu
     Some(LayoutGuess {
         string,
         is_client_unclear: names.is_client_unclear,
+        columns: None,
     })
 }
 

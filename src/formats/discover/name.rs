@@ -33,7 +33,7 @@ impl Names {
         names.time(columns);
         names.user(columns, client);
         names.put_first(columns, "host", |_, column| column.kind == Kind::Host);
-        names.bytes(columns);
+        names.bytes(columns, request);
         let is_browser =
             |column: &LogColumn<'_>| column.present().any(|value| value.starts_with(b"Mozilla/"));
         names.put_first(columns, "http_user_agent", |at, column| {
@@ -65,20 +65,24 @@ impl Names {
         Some(at)
     }
 
-    /// Names the columns of the request; returns the one with the target.
+    /// Names the columns of the request; returns the one with the target. `None` if more than one
+    /// may be it.
     fn request(&mut self, columns: &[&LogColumn<'_>]) -> Option<usize> {
-        let line = columns
-            .iter()
-            .position(|column| matches!(column.kind, Kind::Request | Kind::AbsoluteRequest));
-        if let Some(at) = line {
-            self.put(
-                at,
-                if columns[at].kind == Kind::Request {
-                    "request"
-                } else {
-                    "absolute_request"
-                },
-            );
+        let is_line =
+            |at: &usize| matches!(columns[*at].kind, Kind::Request | Kind::AbsoluteRequest);
+        let mut lines = (0..columns.len()).filter(is_line);
+        if let Some(at) = lines.next() {
+            // A client can send a request as the value of a header.
+            if lines.any(|other| columns[other].values != columns[at].values) {
+                return None;
+            }
+            let is_absolute = columns[at].kind == Kind::AbsoluteRequest;
+            let name = if is_absolute {
+                "absolute_request"
+            } else {
+                "request"
+            };
+            self.put(at, name);
             return Some(at);
         }
         // The levels DEBUG and TRACE are methods too.
@@ -264,17 +268,22 @@ impl Names {
         }
     }
 
-    /// Names the size: the first number after the status that varies.
-    fn bytes(&mut self, columns: &[&LogColumn<'_>]) {
-        if let Some(status) = self
-            .names
-            .iter()
-            .position(|name| name.as_deref() == Some("status"))
-        {
+    /// Names the size: the first number after the status that varies, else one between the request
+    /// and the status.
+    fn bytes(&mut self, columns: &[&LogColumn<'_>], request: usize) {
+        let is_status = |name: &Option<String>| name.as_deref() == Some("status");
+        let Some(status) = self.names.iter().position(is_status) else {
+            return;
+        };
+        let is_size = |column: &LogColumn<'_>| column.kind == Kind::Number && !column.is_constant();
+        self.put_first(columns, "body_bytes_sent", |at, column| {
+            at > status && is_size(column)
+        })
+        .or_else(|| {
             self.put_first(columns, "body_bytes_sent", |at, column| {
-                at > status && column.kind == Kind::Number && !column.is_constant()
-            });
-        }
+                (request..status).contains(&at) && is_size(column)
+            })
+        });
     }
 
     /// Writes pieces as a format string.

@@ -118,8 +118,14 @@ impl Language {
         match self {
             Self::ClfTime => LogTime::parse_clf(text).is_some(),
             Self::Ident => text == b"-",
+            // asctime pads a day of one digit, so two blanks may be between two words.
             Self::TimeWords(words) => {
-                memchr_iter(b' ', text).count() + 1 == usize::from(words)
+                let count = text
+                    .split(|byte| *byte == b' ')
+                    .filter(|word| !word.is_empty());
+                text.first() != Some(&b' ')
+                    && text.last() != Some(&b' ')
+                    && count.count() == usize::from(words)
                     && LogTime::parse_any_format(text).is_some()
             }
             Self::TextWithPort => memchr::memrchr(b':', text)
