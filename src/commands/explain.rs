@@ -5,7 +5,7 @@
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, Write};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 
-use super::common::{RuleContext, print_problems, report_no_logs};
+use super::common::{RuleContext, pool, print_problems, report_no_logs};
 use super::message::{sanitized, sanitized_path};
 use super::rules::find_rule;
 use super::{Exit, ScanSettings, message, stdout};
@@ -77,7 +77,8 @@ pub(crate) fn run(settings: &ScanSettings, options: &ExplainOptions) -> Exit {
 }
 
 fn explain(settings: &ScanSettings, options: &ExplainOptions) -> Result<Exit, CommandError> {
-    let rules = load(&settings.rules)?;
+    let pool = pool(None)?;
+    let rules = pool.install(|| load(&settings.rules))?;
     if !settings.quiet {
         message::warnings(rules.warnings());
     }
@@ -168,14 +169,21 @@ fn line_source(
         return Ok(LineSource::Stdin);
     }
     let is_file = |path: &Path| path.metadata().is_ok_and(|metadata| !metadata.is_dir());
+    // What cannot be looked at may be a file.
+    let may_be_file = |path: &Path| match path.metadata() {
+        Ok(metadata) => !metadata.is_dir(),
+        Err(error) => error.kind() == ErrorKind::PermissionDenied,
+    };
     if let Some((path, number)) = file_and_number(text) {
         match number.parse() {
-            Ok(0) if is_file(path) => {
+            Ok(0) if may_be_file(path) => {
                 return Err(CommandError::Usage(
                     "lines are numbered from 1: type 1 or more after the colon".to_owned(),
                 ));
             }
-            Ok(number) if is_file(path) => return Ok(LineSource::Line(path.to_owned(), number)),
+            Ok(number) if may_be_file(path) => {
+                return Ok(LineSource::Line(path.to_owned(), number));
+            }
             _ if !settings.quiet => {
                 message::notice(&format!(
                     "no file is called '{}'; the argument is read as text",

@@ -32,7 +32,7 @@ use crate::block::ProxyRanges;
 use crate::geoip::GeoDatabases;
 use crate::input::pipe::{Pipe, STDIN};
 use crate::input::tail::watcher::{FolderWatcher, WatchEvent};
-use crate::input::tail::{LineChunk, StartPosition, Tail, TailOptions};
+use crate::input::tail::{LineChunk, Notice, StartPosition, Tail, TailOptions};
 use crate::judge::proxied::ProxiedClients;
 use crate::judge::rule_status::AnswerEvent;
 use crate::os::system::{OpenFileLimit, unix_now};
@@ -275,18 +275,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             self.stream
                 .check_log(log.path, configured.iter().any(|path| path == log.path));
         }
-        self.print_notices();
-    }
-
-    fn print_notices(&mut self) {
-        for notice in self.stream.notices() {
-            let text = format!("{}: {}", notice.path.to_string_lossy(), notice.what);
-            if notice.problem {
-                self.runtime.output.warning(&text);
-            } else {
-                self.runtime.output.notice(&text);
-            }
-        }
+        print_notices(&mut self.runtime.output, self.stream.notices());
     }
 
     /// Polls the logs with events, and from time to time all logs.
@@ -314,13 +303,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
         if !batch.paths.is_empty() {
             tail.poll(now, Some(&batch.paths));
         }
-        for notice in tail.notices() {
-            output.notice(&format!(
-                "{}: {}",
-                notice.path.to_string_lossy(),
-                notice.what
-            ));
-        }
+        print_notices(output, tail.notices());
     }
 
     /// Reads new lines and prints their hits. Returns whether there are more.
@@ -360,7 +343,7 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             }
             None => self.tail.read(&mut process),
         };
-        self.print_notices();
+        print_notices(&mut self.runtime.output, self.stream.notices());
         match failed {
             Some(error) => Err(self.runtime.output.explain(error)),
             None => Ok(has_more),
@@ -746,6 +729,18 @@ impl EventBatch {
             FollowEvent::Changed(WatchEvent::Paths(paths)) => self.paths.extend(paths),
             FollowEvent::Input(input) => self.inputs.push(input),
             FollowEvent::Piped => {}
+        }
+    }
+}
+
+/// Prints notices about logs; those of a problem with `-q` too.
+fn print_notices(output: &mut LiveOutput, notices: impl IntoIterator<Item = Notice>) {
+    for notice in notices {
+        let text = format!("{}: {}", notice.path.to_string_lossy(), notice.what);
+        if notice.problem {
+            output.warning(&text);
+        } else {
+            output.notice(&text);
         }
     }
 }

@@ -15,6 +15,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use super::common::pool;
 use super::error::CommandError;
 use super::message::{sanitized, sanitized_path};
 use super::{Exit, message, stdout};
@@ -274,7 +275,11 @@ pub(super) fn find_rule(rules: &RuleSet, id: &str) -> Result<RuleId, CommandErro
 }
 
 fn with_rules(choice: &RuleChoice, then: impl FnOnce(&RuleSet) -> Exit) -> Exit {
-    match load(choice) {
+    let pool = match pool(None) {
+        Ok(pool) => pool,
+        Err(error) => return error.report(),
+    };
+    match pool.install(|| load(choice)) {
         Ok(rules) => {
             message::warnings(rules.warnings());
             then(&rules)
@@ -330,13 +335,9 @@ fn read_rule_file(path: &Path) -> io::Result<Option<String>> {
 pub(crate) fn export(folder: &Path) -> Exit {
     let written = fs::create_dir_all(folder)
         .and_then(|()| list_folder(folder))
-        .and_then(|files| {
-            if files.is_empty() {
-                exported_files()
-                    .try_for_each(|(name, text)| write_rule_file(&folder.join(name), &text))
-            } else {
-                Err(io::Error::other("it is not empty"))
-            }
+        .and_then(|files| match files[..] {
+            [] => write_all_rules(folder),
+            _ => Err(io::Error::other("it is not empty")),
         });
     match written {
         Ok(()) => Exit::Success,
@@ -348,6 +349,19 @@ pub(crate) fn export(folder: &Path) -> Exit {
             Exit::Output
         }
     }
+}
+
+/// Writes the built-in rules to an empty folder, or none of them: some would be read as all.
+fn write_all_rules(folder: &Path) -> io::Result<()> {
+    let written = exported_files().try_for_each(|(name, text)| {
+        write_rule_file(&folder.join(name), &text)
+            .map_err(|error| io::Error::new(error.kind(), format!("{name}: {error}")))
+    });
+    if written.is_err() {
+        // Those that are not there were not written.
+        exported_files().for_each(|(name, _)| drop(fs::remove_file(folder.join(name))));
+    }
+    written
 }
 
 /// Creates or replaces a rule file atomically, and prints an error if that fails. An existing file
