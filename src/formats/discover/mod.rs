@@ -58,6 +58,8 @@ pub(super) struct Layout {
     client: ClientForm,
     /// More than one column may be the client, so none is.
     is_client_unclear: bool,
+    /// More than one column may be the request, so the lines have no layout.
+    is_request_unclear: bool,
     /// Where the status is, for columns that a client may move.
     status: Option<StatusColumn>,
 }
@@ -88,6 +90,7 @@ enum ClientForm {
 struct LayoutGuess {
     string: String,
     is_client_unclear: bool,
+    is_request_unclear: bool,
     /// The separator of columns without quotes, and their number.
     columns: Option<(ColumnSeparator, usize)>,
 }
@@ -177,18 +180,24 @@ impl Layout {
         let separated = SEPARATORS
             .into_iter()
             .flat_map(|separator| separated(&lines, separator));
-        let layouts = pairs(&lines)
+        let layouts: Vec<(usize, Self)> = pairs(&lines)
             .into_iter()
             .chain(separated)
-            .filter_map(|guess| Self::new(guess, &lines));
+            .filter_map(|guess| Self::new(guess, &lines))
+            .collect();
+        if layouts.iter().any(|(_, layout)| layout.is_request_unclear) {
+            return None;
+        }
         // Of equal scores, the first.
-        let best = layouts.fold(None, |best: Option<(usize, Self)>, next| {
-            if best.as_ref().is_some_and(|best| best.0 >= next.0) {
-                best
-            } else {
-                Some(next)
-            }
-        });
+        let best = layouts
+            .into_iter()
+            .fold(None, |best: Option<(usize, Self)>, next| {
+                if best.as_ref().is_some_and(|best| best.0 >= next.0) {
+                    best
+                } else {
+                    Some(next)
+                }
+            });
         best.map(|(_, layout)| layout)
             .filter(|layout| layout.count(&lines) >= least)
     }
@@ -199,6 +208,7 @@ impl Layout {
         LayoutGuess {
             string,
             is_client_unclear,
+            is_request_unclear,
             columns,
         }: LayoutGuess,
         lines: &[&[u8]],
@@ -221,6 +231,7 @@ impl Layout {
             has_status,
             client,
             is_client_unclear,
+            is_request_unclear,
             status,
         };
         let mut buffers = FieldBuffers::default();
@@ -471,6 +482,7 @@ fn columns(lines: &[&[u8]], separator: ColumnSeparator, count: usize) -> Option<
     Some(LayoutGuess {
         string,
         is_client_unclear: names.is_client_unclear,
+        is_request_unclear: names.is_request_unclear,
         columns: Some((separator, count)),
     })
 }
@@ -510,6 +522,7 @@ fn quoted_columns(lines: &[&[u8]], separator: ColumnSeparator) -> Option<LayoutG
     Some(LayoutGuess {
         string,
         is_client_unclear: names.is_client_unclear,
+        is_request_unclear: names.is_request_unclear,
         columns: None,
     })
 }
@@ -612,6 +625,7 @@ fn pairs_with(lines: &[&[u8]], assign: &str, separator: &str) -> Option<LayoutGu
     Some(LayoutGuess {
         string,
         is_client_unclear: names.is_client_unclear,
+        is_request_unclear: names.is_request_unclear,
         columns: None,
     })
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::column::{Kind, LogColumn};
 use super::split::Piece;
 use crate::log::client::{Client, is_private};
+use crate::log::log_entry::RequestLine;
 use crate::log::time::{CLF_TIME_LEN, LogTime};
 
 /// The status codes of most responses.
@@ -17,6 +18,8 @@ pub(super) struct Names {
     names: Vec<Option<String>>,
     /// More than one column may be the client.
     pub(super) is_client_unclear: bool,
+    /// More than one column may be the request.
+    pub(super) is_request_unclear: bool,
 }
 
 impl Names {
@@ -26,6 +29,7 @@ impl Names {
         let mut names = Self {
             names: vec![None; columns.len()],
             is_client_unclear: false,
+            is_request_unclear: false,
         };
         let request = names.request(columns)?;
         names.status(columns, request);
@@ -65,17 +69,18 @@ impl Names {
         Some(at)
     }
 
-    /// Names the columns of the request; returns the one with the target. `None` if more than one
-    /// may be it.
+    /// Names the columns of the request; returns the one with the target.
     fn request(&mut self, columns: &[&LogColumn<'_>]) -> Option<usize> {
         let is_line =
             |at: &usize| matches!(columns[*at].kind, Kind::Request | Kind::AbsoluteRequest);
         let mut lines = (0..columns.len()).filter(is_line);
         if let Some(at) = lines.next() {
             // A client can send a request as the value of a header.
-            if lines.any(|other| columns[other].values != columns[at].values) {
-                return None;
-            }
+            self.is_request_unclear = lines
+                .any(|other| columns[other].values != columns[at].values)
+                || columns
+                    .windows(2)
+                    .any(|pair| are_parts_of_others(pair[0], pair[1], columns[at]));
             let is_absolute = columns[at].kind == Kind::AbsoluteRequest;
             let name = if is_absolute {
                 "absolute_request"
@@ -330,6 +335,18 @@ fn push_variable(string: &mut String, (number, name): (usize, &Option<String>)) 
         string.push_str("field");
         string.push_str(&(number + 1).to_string());
     }
+}
+
+/// Whether two columns are the methods and the targets of other requests than those of a column.
+fn are_parts_of_others(
+    methods: &LogColumn<'_>,
+    targets: &LogColumn<'_>,
+    requests: &LogColumn<'_>,
+) -> bool {
+    let mut each = targets.values.iter().zip(&requests.values);
+    methods.kind == Kind::Method
+        && matches!(targets.kind, Kind::Path | Kind::Url)
+        && each.any(|(target, request)| !RequestLine::parse(request).target.starts_with(target))
 }
 
 /// Removes columns, unless that removes all.

@@ -29,7 +29,7 @@ use crate::judge::probe_answers::CommonAnswer;
 use crate::judge::prober::ProbeResponses;
 use crate::judge::report_input::ReportFilter;
 use crate::judge::site::{DetectedApps, RuleHashes, SiteHistory, SiteName};
-use crate::log::client::{Client, ClientKey};
+use crate::log::client::Client;
 use crate::log::finding::{AppEvidence, Homes, RuleId, Severity};
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
@@ -76,7 +76,8 @@ pub(crate) struct LiveHitContext<'a> {
 #[derive(Debug, Clone)]
 pub(crate) struct ResolvedIds {
     site: Option<SiteId>,
-    client: ClientKey,
+    /// Its hash.
+    client: u64,
     probe: Probe,
 }
 
@@ -166,9 +167,10 @@ pub(crate) struct LiveAnalysis<'r> {
     sites: Interner<Box<[u8]>>,
     app_evidence: AppEvidence<SiteId>,
     apps: DetectedApps<SiteId>,
-    conditions: Vec<(&'r WithClient, LruMap<ClientKey, DistinctPaths>)>,
+    /// By the hash of a client, whose text may be long.
+    conditions: Vec<(&'r WithClient, LruMap<u64, DistinctPaths>)>,
     answers: LiveAnswers,
-    pending: LruMap<ClientKey, Vec<PendingHit>>,
+    pending: LruMap<u64, Vec<PendingHit>>,
     state: RandomState,
 }
 
@@ -398,7 +400,7 @@ impl<'r> LiveAnalysis<'r> {
         let site = site(&mut self.sites, context.host, context.family);
         ResolvedIds {
             site,
-            client: ClientKey::from(&context.client),
+            client: self.state.hash_one(context.client),
             probe: Probe::new(context.path),
         }
     }
@@ -448,7 +450,7 @@ impl<'r> LiveAnalysis<'r> {
             let enough = condition.distinct_paths as usize;
             let distinct = self.conditions[at]
                 .1
-                .get_or_insert_with(ids.client.clone(), DistinctPaths::default);
+                .get_or_insert_with(ids.client, DistinctPaths::default);
             let was_prober = distinct.is_prober(condition);
             distinct.so_far = so_far;
             if is_strong && distinct.paths.len() < enough && !distinct.paths.contains(&path) {
@@ -521,7 +523,7 @@ impl<'r> LiveAnalysis<'r> {
         }
         let lines = self
             .pending
-            .get_or_insert_with(ClientKey::from(&client), Vec::new);
+            .get_or_insert_with(self.state.hash_one(client), Vec::new);
         if lines.len() == MAX_PENDING_LINES {
             lines.remove(0);
         }
