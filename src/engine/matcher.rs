@@ -301,10 +301,7 @@ impl<'r> Matcher<'r> {
         // Whether a request without a method has a shape depends on its status.
         let is_status_used = probe.line.method.is_empty();
         if marks.touched().is_empty() && rules.is_empty() && unknown.is_empty() {
-            return Dependencies {
-                status: is_status_used,
-                ..Dependencies::default()
-            };
+            return Dependencies::STATUS.if_used(is_status_used);
         }
         let [referer, agent] = [(probe.referer, referer), (probe.user_agent, agent)]
             .map(|(text, normalizer)| text.map_or(&b""[..], |text| normalizer.folded_header(text)));
@@ -347,11 +344,10 @@ impl<'r> Matcher<'r> {
             };
             rules.extend(unknown.iter().filter(holds));
         }
-        Dependencies {
-            status: used_status.get(),
-            class: asked_class.get(),
-            headers: asked_headers.get(),
-        }
+        Dependencies::STATUS
+            .if_used(used_status.get())
+            .union(Dependencies::CLASS.if_used(asked_class.get()))
+            .union(Dependencies::HEADERS.if_used(asked_headers.get()))
     }
 
     /// Matches the alternative decodings of a text and calls `found` for each rule that matches,

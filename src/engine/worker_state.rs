@@ -105,7 +105,7 @@ impl WorkerState {
     /// Returns the symbol tables and resets the state. The IPv6 prefix and the shared cache stay.
     pub fn reset(&mut self) -> SymbolTables {
         let new = Self {
-            cache: VerdictCache::with_shared_cache(self.cache.shared()),
+            cache: VerdictCache::with_shared_cache(self.cache.shared.clone()),
             names: SymbolTables::with_prefix(self.names.clients.prefix()),
             ..Self::default()
         };

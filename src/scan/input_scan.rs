@@ -5,9 +5,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use super::any_format::scan_any_format;
 use super::hit_spool::HitSpool;
 use super::input_stats::{HitLines, InputStats};
-use super::log::{ScannedLog, SkippedLog};
+use super::log::ScannedLog;
 use super::log_detection::nul_bytes_problem;
 use super::w3c_headers::W3cHeaderIndex;
 use super::worker::{InFlightGuard, WorkerPool, lock};
@@ -157,7 +158,7 @@ impl<'a> InputScan<'a> {
             );
             return InputResult::not_a_log(
                 self.source.path.as_os_str().as_bytes().to_vec(),
-                log.skipped().what,
+                log.skipped(),
             );
         }
         let observer = &|chunk: Chunk<'_>| self.observe(chunk);
@@ -239,7 +240,8 @@ impl<'a> InputScan<'a> {
                     self.log(b"")
                         .context(formats, scan_options, self.headers.at(chunk.offset));
                 let mut worker_state = self.workers.worker_state(worker);
-                let findings = self.workers.scanner(worker).scan(
+                let findings = scan_any_format(
+                    &mut self.workers.log_reader(worker),
                     self.line_scanner,
                     scan_options,
                     lines,
@@ -335,8 +337,8 @@ impl<'a> InputScan<'a> {
         notices.extend(log.notices(&stats.lines, formats));
         let mut problem = unread;
         if is_skipped {
-            let SkippedLog { what, is_requested } = log.skipped();
-            if !is_requested {
+            let what = log.skipped();
+            if !log.is_named_binary() {
                 return InputResult::not_a_log(path, what);
             }
             problem = problem.or(what);

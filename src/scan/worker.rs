@@ -8,9 +8,9 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::any_format::AnyFormatScanner;
 use crate::collections::intern::SymbolTables;
 use crate::engine::{SharedCache, WorkerState};
+use crate::formats::reader::LogReader;
 use crate::log::client::Ipv6Prefix;
 use crate::tally::{Budget, Tally};
 
@@ -45,7 +45,7 @@ pub(super) struct WorkerPool {
 struct Worker {
     state: Mutex<WorkerState>,
     tally: Mutex<Tally>,
-    scanner: Mutex<AnyFormatScanner>,
+    log_reader: Mutex<LogReader>,
     /// The number of findings that use IDs of the state and are not tallied yet.
     in_flight: AtomicUsize,
 }
@@ -103,9 +103,9 @@ impl WorkerPool {
         lock(&self.each[worker].state)
     }
 
-    /// The scanner of a worker.
-    pub(super) fn scanner(&self, worker: usize) -> MutexGuard<'_, AnyFormatScanner> {
-        lock(&self.each[worker].scanner)
+    /// The reader of a worker.
+    pub(super) fn log_reader(&self, worker: usize) -> MutexGuard<'_, LogReader> {
+        lock(&self.each[worker].log_reader)
     }
 
     /// The tally of a worker; its IDs refer to the names in the state.

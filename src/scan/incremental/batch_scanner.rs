@@ -22,8 +22,9 @@ use crate::log::finding::{Findings, LineCounts};
 use crate::log::source::SourceInfo;
 use crate::log::time::Period;
 use crate::scan::ScanJob;
+use crate::scan::any_format::scan_any_format;
 use crate::scan::input_stats::InputStats;
-use crate::scan::log::{ScannedLog, SkippedLog};
+use crate::scan::log::ScannedLog;
 use crate::scan::worker::WorkerPool;
 use crate::tally::LinePosition;
 
@@ -137,12 +138,12 @@ impl<'a> BatchScanner<'a> {
             .advance_header(line_chunk.chunk.body, self.job.scan_options.max_line);
         if !log.scanned.is_access_log() {
             if is_first && line_chunk.fresh {
-                let SkippedLog { what, is_requested } = log.scanned.skipped();
-                self.notices.extend(what.map(|what| Notice {
-                    path: line_chunk.path.to_owned(),
-                    what,
-                    problem: is_requested,
-                }));
+                self.notices
+                    .extend(log.scanned.skipped().map(|what| Notice {
+                        path: line_chunk.path.to_owned(),
+                        what,
+                        problem: log.scanned.is_named_binary(),
+                    }));
             }
             return;
         }
@@ -440,7 +441,8 @@ fn scan_run(
         .scanned
         .context(job.formats, job.scan_options, header);
     let mut worker_state = workers.worker_state(worker);
-    let findings = workers.scanner(worker).scan(
+    let findings = scan_any_format(
+        &mut workers.log_reader(worker),
         scanner,
         job.scan_options,
         &text[range],
