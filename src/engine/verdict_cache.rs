@@ -10,7 +10,7 @@
 //! once. It is used only when a worker's own cache misses; a lookup costs a hundredth of matching.
 //! A full shard is cleared. No cache changes a verdict.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use foldhash::HashMap;
 
@@ -18,6 +18,7 @@ use crate::collections::fingerprint::{Fingerprint, Fingerprinter, SetAssocCache}
 use crate::collections::intern::SymbolTables;
 use crate::formats::Headers;
 use crate::log::finding::RuleId;
+use crate::os::system::lock;
 use crate::rules::{LiteralHits, bit};
 
 /// The verdict of a request: ids in
@@ -389,24 +390,27 @@ impl VerdictCache {
     pub(super) fn classify(
         &self,
         has_referer: bool,
-        marks: &LiteralHits,
+        literal_hits: &LiteralHits,
         redecoded: &[RuleId],
     ) -> HeaderClass {
-        let marked = marks.touched().iter().map(|&rule| (rule, marks.of(rule)));
+        let found = literal_hits
+            .touched()
+            .iter()
+            .map(|&rule| (rule, literal_hits.of(rule)));
         let redecoded = redecoded.iter().map(|rule| (rule.0, 0));
         let (mut sum, mut bits) = (0_u64, if has_referer { HeaderClass::REFERER } else { 0 });
-        for (rule, marks) in marked.chain(redecoded) {
+        for (rule, literals) in found.chain(redecoded) {
             // A sum, as the order of hits does not matter.
             sum = sum.wrapping_add(
                 self.fingerprinter
                     .of_pair(
                         Fingerprint::default(),
-                        u64::from(rule) << 16 | u64::from(marks),
+                        u64::from(rule) << 16 | u64::from(literals),
                     )
                     .word(),
             );
             bits |= HeaderClass::HAS_LITERAL
-                | if bit::only_exception(marks) {
+                | if bit::only_exception(literals) {
                     0
                 } else {
                     HeaderClass::EVIDENCE
@@ -623,9 +627,7 @@ impl SharedCache {
 
     fn shard(&self, text: Fingerprint) -> MutexGuard<'_, Shard> {
         // The lower bits select a slot of the tables.
-        self.shards[(text.word() >> 60) as usize]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shards[(text.word() >> 60) as usize])
     }
 }
 

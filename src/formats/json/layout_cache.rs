@@ -33,7 +33,7 @@ const MAX_WAIT: u32 = 255;
 pub(in crate::formats) struct LayoutCache {
     /// The fingerprint of the roles that the layouts are based on.
     roles_fingerprint: u64,
-    is_unset: [JsonLayout; 2],
+    layouts: [JsonLayout; 2],
     /// The index of the last layout that matched.
     first: usize,
     wait: u32,
@@ -84,7 +84,7 @@ impl LayoutCache {
             };
         }
         for at in [self.first, 1 - self.first] {
-            let layout = &mut self.is_unset[at];
+            let layout = &mut self.layouts[at];
             if layout.read(line, found).is_some() {
                 (self.first, layout.misses) = (at, 0);
                 self.pause = self.pause.saturating_sub(1);
@@ -110,7 +110,7 @@ impl LayoutCache {
         values: &mut FastValues<'a>,
     ) -> bool {
         for at in [self.first, 1 - self.first] {
-            let layout = &mut self.is_unset[at];
+            let layout = &mut self.layouts[at];
             let Some(alternatives) = layout
                 .alternatives
                 .filter(|_| self.roles_fingerprint == roles.fingerprint())
@@ -142,7 +142,7 @@ impl LayoutCache {
         // Learns from a copy: a memory-mapped file may change between two reads.
         self.copy.clear();
         self.copy.extend_from_slice(line);
-        let layout = &mut self.is_unset[1 - self.first];
+        let layout = &mut self.layouts[1 - self.first];
         layout.clear();
         if layout.learn(roles, &self.copy, keys).is_none() {
             layout.clear();
@@ -275,11 +275,11 @@ fn slot_of(slot: FieldSlot) -> FieldSlot {
 
 /// Assigns the values of a layout to slots, and returns the fields with an alternative value; `None`
 /// if the user named fields, or if the fields are not simple.
-fn assign_slots<'p>(pieces: impl Iterator<Item = (KeyRole, &'p mut FieldSlot)>) -> Option<u32> {
+fn assign_slots<'p>(roles: impl Iterator<Item = (KeyRole, &'p mut FieldSlot)>) -> Option<u32> {
     let mut best: [Option<(u8, &mut FieldSlot)>; FieldSlot::COUNT] =
         [const { None }; FieldSlot::COUNT];
     let mut alternatives = 0;
-    for (role, value_slot) in pieces {
+    for (role, value_slot) in roles {
         if role.forwarded || role.slot != FieldSlot::Unused && role.rank == 0 {
             return None;
         }
