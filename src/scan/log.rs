@@ -106,10 +106,9 @@ impl ScannedLog {
         } else {
             None
         };
-        let by = InputOrigin::new(line_chunk.named, line_chunk.from_pattern);
         let mut log = Self::new(
             line_chunk.path,
-            by,
+            line_chunk.origin,
             first.as_deref().or(start.as_deref()).unwrap_or_default(),
             formats,
             scan_options,

@@ -38,9 +38,7 @@ impl<'a> KeyPath<'_, 'a> {
             .chain([self.name])
             .filter(|name| !name.is_empty())
     }
-}
 
-impl KeyPath<'_, '_> {
     /// Whether it is in an object with `name` and `value`.
     pub(super) fn is_pair(self) -> bool {
         matches!(

@@ -272,12 +272,8 @@ impl<'a> LiveScan<'a> {
             formats,
             ..
         } = self.job;
-        let log = ScannedLog::of_file(
-            path,
-            InputOrigin::new(is_named, false),
-            formats,
-            scan_options,
-        );
+        let origin = InputOrigin::new(is_named, false);
+        let log = ScannedLog::of_file(path, origin, formats, scan_options);
         self.add_notice(path, log.first_problem(formats, scan_options));
     }
 
