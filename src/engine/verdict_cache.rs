@@ -596,14 +596,16 @@ struct Shard {
     requests: HashMap<u64, CacheEntry>,
 }
 
+/// The rules and the path of a verdict, without the ids of a worker.
+type RulesAndPath = (Box<[RuleId]>, Box<[u8]>);
+
 /// An entry for a request.
 #[derive(Debug, Clone)]
 pub(super) enum CacheEntry {
     /// The verdict has dependencies.
     Dependencies(Dependencies),
-    /// The rules and the path of the verdict, without the ids of a worker; `None` if no rule matches,
-    /// the most common case.
-    Rules(Option<Arc<(Box<[RuleId]>, Box<[u8]>)>>),
+    /// `None` if no rule matches, the most common case.
+    Rules(Option<Arc<RulesAndPath>>),
 }
 
 impl SharedCache {

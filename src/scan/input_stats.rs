@@ -121,7 +121,7 @@ impl PathStats {
     /// Counts lines and their bytes.
     pub(crate) fn count(&mut self, path: &[u8], bytes: u64, findings: &Findings) {
         if !self.paths.contains_key(path) {
-            self.paths.insert(path.to_vec(), Default::default());
+            self.paths.insert(path.to_vec(), InputStats::default());
         }
         let Some(stats) = self.paths.get_mut(path) else {
             return;
