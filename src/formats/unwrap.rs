@@ -54,8 +54,8 @@ pub(super) fn read_within(
     // A column of CSV whose own quotes were taken off.
     let is_doubled = memchr::memmem::find(whole, b"\"\"").is_some();
     if is_doubled
-        && inner
-            .read(without_doubled_quotes(whole, unescaped), time)
+        && reader
+            .read_inner(without_doubled_quotes(whole, unescaped), time)
             .is_some()
     {
         return Some(significant(prefix, LinePrefix::Csv));
