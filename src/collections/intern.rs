@@ -60,7 +60,7 @@ impl InternKey for ClientKey {
 
 /// An id in a hash table with a part of its key's hash: few keys are compared in vain, and the
 /// table grows without hashing keys.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct InternSlot {
     /// The uppermost 32 bits of the hash.
     pub tag: u32,

@@ -27,7 +27,7 @@ use crate::engine::ScanOptions;
 use crate::formats::Formats;
 use crate::formats::builtin::UnknownFormat;
 use crate::input::exclude::{exclude_compressed_copies, exclude_older};
-use crate::input::find::{FoundInputs, InputSource, SourceKind, find};
+use crate::input::find::{FoundInputs, InputOrigin, InputSource, SourceKind, find};
 use crate::input::read::has_byte_ranges;
 use crate::input::rotation::sort_by_age;
 use crate::judge::report_input::{ReportFilter, ReportInput};
@@ -117,10 +117,11 @@ pub(super) fn inputs(settings: &ScanSettings) -> Result<FoundInputs, CommandErro
     let mut found = find(if paths.is_empty() { &stdin } else { &paths });
     if !settings.found.is_empty() {
         // Paths from a server configuration were not typed by the user.
-        found
-            .sources
-            .iter_mut()
-            .for_each(|source| source.literal &= settings.paths.contains(&source.path));
+        for source in &mut found.sources {
+            if source.origin == InputOrigin::Name && !settings.paths.contains(&source.path) {
+                source.origin = InputOrigin::Pattern;
+            }
+        }
     }
     found.notices.extend(notices);
     if let Some(pattern) = found.no_match.first() {
@@ -165,7 +166,7 @@ fn check_range(found: &FoundInputs) -> Result<(), CommandError> {
         };
     };
     match source.kind {
-        SourceKind::File if source.literal && found.problems.is_empty() => {}
+        SourceKind::File if source.origin == InputOrigin::Name && found.problems.is_empty() => {}
         SourceKind::File => return Err(CommandError::RangeOfMany),
         SourceKind::Stdin | SourceKind::Stream | SourceKind::Reader => {
             return Err(CommandError::RangeOfStream);

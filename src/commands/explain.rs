@@ -274,9 +274,9 @@ impl LogLineReader<'_> {
 /// The first request in an unparsed line that a rule matches; the line, if there is none.
 fn matching_request(explainer: &Explainer<'_>, text: &[u8]) -> Vec<u8> {
     let mut found = None;
-    ParsedRequest::each_in(text, |probe| {
-        if found.is_none() && !explainer.explain(probe, None).matches.is_empty() {
-            found = Some(probe.request.to_vec());
+    ParsedRequest::each_in(text, |parsed| {
+        if found.is_none() && !explainer.explain(parsed, None).matches.is_empty() {
+            found = Some(parsed.request.to_vec());
         }
     });
     found.unwrap_or_else(|| text.to_vec())
@@ -412,15 +412,15 @@ impl<W: Write> LineExplainer<'_, W> {
         } else {
             Vec::new()
         };
-        let probe = record
+        let parsed = record
             .as_ref()
             .map_or_else(|| ParsedRequest::from_raw(&raw), ParsedRequest::new);
-        let mut explanation = self.explainer.explain(&probe, self.only);
+        let mut explanation = self.explainer.explain(&parsed, self.only);
         let record = record.unwrap_or(LogEntry {
             request: text,
             ..LogEntry::default()
         });
-        let full_explanation = self.only.map(|_| self.explainer.explain(&probe, None));
+        let full_explanation = self.only.map(|_| self.explainer.explain(&parsed, None));
         let answer = grade_answer(
             &mut self.log,
             self.rules,
@@ -452,7 +452,7 @@ impl<W: Write> LineExplainer<'_, W> {
             location,
             read_as,
             record,
-            line: probe.line,
+            line: parsed.line,
             explanation,
             by_status,
             rules,

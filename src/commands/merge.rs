@@ -238,8 +238,7 @@ pub(super) fn finish(
     choice: &RuleChoice,
     quiet: bool,
 ) -> Result<MergedReport, CommandError> {
-    let excluded = ExcludedRules::new(choice)?;
-    let merged = merged.finish(|rule| excluded.contains(rule))?;
+    let merged = merged.finish(excluded_rules(choice)?)?;
     if !quiet && !merged.unknown_rules.is_empty() {
         message::warning(&unknown(&merged.unknown_rules));
     }
@@ -268,37 +267,26 @@ fn unknown(ids: &[String]) -> String {
     )
 }
 
-/// The rules that `--disable`, `--only` and `--no-builtin` exclude. No warning is printed about
+/// Whether `--disable`, `--only` and `--no-builtin` exclude a rule. No warning is printed about
 /// these.
-struct ExcludedRules {
-    /// All rules without exclusions; `None` if nothing is excluded.
-    all: Option<RuleSet>,
-    only: Vec<String>,
-}
-
-impl ExcludedRules {
-    fn new(choice: &RuleChoice) -> Result<Self, CommandError> {
-        let excludes_any =
-            choice.no_builtin || !choice.disable.is_empty() || !choice.only.is_empty();
-        let all = RuleChoice {
-            no_builtin: false,
-            disable: Vec::new(),
-            only: Vec::new(),
-            ..choice.clone()
-        };
-        Ok(Self {
-            all: excludes_any.then(|| load(&all)).transpose()?,
-            only: choice.only.clone(),
-        })
-    }
-
-    fn contains(&self, rule: &Rule) -> bool {
-        let Some(all) = &self.all else { return false };
-        let is_selected = self.only.is_empty()
-            || self
+fn excluded_rules(choice: &RuleChoice) -> Result<impl Fn(&Rule) -> bool, CommandError> {
+    let excludes_any = choice.no_builtin || !choice.disable.is_empty() || !choice.only.is_empty();
+    let without_exclusions = RuleChoice {
+        no_builtin: false,
+        disable: Vec::new(),
+        only: Vec::new(),
+        ..choice.clone()
+    };
+    let all = excludes_any
+        .then(|| load(&without_exclusions))
+        .transpose()?;
+    Ok(move |rule: &Rule| {
+        let Some(all) = &all else { return false };
+        let is_selected = choice.only.is_empty()
+            || choice
                 .only
                 .iter()
                 .any(|name| *name == rule.id || *name == rule.class);
         all.number_of(&rule.id).is_some() || !is_selected
-    }
+    })
 }

@@ -145,7 +145,7 @@ impl FollowMetrics {
         &self.counters
     }
 
-    /// Counts the lines of a piece of a log.
+    /// Counts the lines of a chunk of a log.
     pub(super) fn lines(&mut self, stats: &ChunkStats) {
         self.counters.add_lines(stats.lines, stats.unparsed);
         self.is_changed |= stats.lines > 0;

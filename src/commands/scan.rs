@@ -96,14 +96,9 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
     let problems = print_problems(&report.inputs)
         | (settings.range.is_none() && report_no_logs(&report.inputs, &found));
     let severity = report.totals.fail_severity;
-    let times = StageTimes {
-        ready,
-        read,
-        built: report.elapsed,
-    };
     let statistics = settings
         .stats
-        .then(|| statistics_text(&report, &times, pool.current_num_threads()));
+        .then(|| statistics_text(&report, ready, read, pool.current_num_threads()));
     pool.install(|| {
         write(
             settings,
@@ -137,7 +132,7 @@ fn write(
         let prefix = settings.client.prefix;
         spool.render(
             &mut sink,
-            |line, HitState { hit, geo, texts }: &mut HitState, out| {
+            |line, (hit, geo, texts): &mut (Option<HitBuffers>, DecodedRecords, HitTexts), out| {
                 let hit = hit.get_or_insert_with(|| HitBuffers::with_prefix(prefix));
                 let Some(hit) = hit_from_line(report_input, analysis, line, hit) else {
                     return Ok(());
@@ -160,29 +155,16 @@ fn write(
     Ok(sink.commit()?)
 }
 
-/// What a thread needs to render hits.
-#[derive(Default)]
-struct HitState {
-    hit: Option<HitBuffers>,
-    geo: DecodedRecords,
-    texts: HitTexts,
-}
-
-/// The time from the start of the run to the end of each stage.
-#[derive(Debug, Clone, Copy)]
-struct StageTimes {
-    /// Rules loaded, inputs found, output opened.
+/// The text of `--stats`: rules were loaded, inputs found and the output opened after `ready`, and
+/// all inputs were read, matched and counted after `read`.
+fn statistics_text(
+    report: &ReportModel<'_>,
     ready: Duration,
-    /// All inputs read, matched and counted.
     read: Duration,
-    /// Report built.
-    built: Duration,
-}
-
-/// The text of `--stats`.
-fn statistics_text(report: &ReportModel<'_>, times: &StageTimes, threads: usize) -> String {
+    threads: usize,
+) -> String {
     let sum = &report.totals.sum;
-    let reading = times.read.saturating_sub(times.ready);
+    let reading = read.saturating_sub(ready);
     let ms = |d: Duration| d.as_secs_f64() * 1_000.0;
     let rate = sum.bytes
         / u64::try_from(reading.as_micros())
@@ -190,14 +172,14 @@ fn statistics_text(report: &ReportModel<'_>, times: &StageTimes, threads: usize)
             .max(1);
     format!(
         "start      {:9.1} ms  {} rules\nread       {:9.1} ms  {} bytes, {} lines, {} MB/s, {} threads\nreport     {:9.1} ms  {} hits, {} clients, {} paths, {} rules",
-        ms(times.ready),
+        ms(ready),
         report.rule_set.rules().len(),
         ms(reading),
         sum.bytes,
         sum.lines,
         rate,
         threads,
-        ms(times.built.saturating_sub(times.read)),
+        ms(report.elapsed.saturating_sub(read)),
         sum.hits,
         report.totals.clients,
         report.totals.paths,

@@ -202,7 +202,7 @@ pub(crate) struct ReportSettings {
     /// The folder of the report folders; set if anything is written.
     pub out: Option<PathBuf>,
     /// Writes a folder for each of these periods of the log's time, instead of one for each run.
-    pub cut: Option<PeriodRule>,
+    pub period_rule: Option<PeriodRule>,
     /// Writes a folder even if there is nothing new.
     pub always: bool,
     /// Writes pages and their index.

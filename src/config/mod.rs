@@ -347,7 +347,7 @@ pub(crate) fn report_settings(
             "type: probewatch report --out /srv/reports --state DIR PATH, or add --dry-run to write nothing",
         ));
     }
-    let cut = period(&flags)?;
+    let period_rule = period(&flags)?;
     check_metrics(&flags)?;
     let block_lists = block_lists(&flags)?;
     // A report never reads standard input, so a `--status` without paths lacks nothing.
@@ -367,7 +367,7 @@ pub(crate) fn report_settings(
         state: state_settings(&flags),
         task,
         out: flags.out,
-        cut,
+        period_rule,
         always: flags.always.unwrap_or(false),
         html: flags.html.unwrap_or(false),
         keep: Retention {

@@ -78,10 +78,10 @@ impl<'r> Explainer<'r> {
     #[must_use]
     pub(crate) fn explain(
         &self,
-        probe: &ParsedRequest<'_>,
+        parsed: &ParsedRequest<'_>,
         only: Option<RuleId>,
     ) -> Explanation<'r> {
-        let mut accounts = self.accounts(probe, only, &PathReading::ALL);
+        let mut accounts = self.accounts(parsed, only, &PathReading::ALL);
         accounts.retain(|account| only.is_none_or(|rule| rule == account.rule));
         let (mut matches, mut near_misses): (Vec<_>, Vec<_>) =
             accounts.into_iter().partition(RuleExplanation::matches);
@@ -91,8 +91,8 @@ impl<'r> Explainer<'r> {
         matches.sort_by_key(|account| account.rule);
         near_misses.sort_by_cached_key(|account| (account.distance(), account.rule));
         Explanation {
-            texts: DecodedTexts::from_request(probe),
-            trails: DecodeSteps::all_of(probe),
+            texts: DecodedTexts::from_request(parsed),
+            trails: DecodeSteps::all_of(parsed),
             matches,
             near_misses,
         }
@@ -140,7 +140,7 @@ impl<'r> Explainer<'r> {
     /// ways.
     fn accounts(
         &self,
-        probe: &ParsedRequest<'_>,
+        parsed: &ParsedRequest<'_>,
         also: Option<RuleId>,
         readings: &[PathReading],
     ) -> Vec<RuleExplanation<'r>> {
@@ -150,7 +150,7 @@ impl<'r> Explainer<'r> {
         let literals = self.rules.request_literals();
         let (views, raw) = search_request(
             literals,
-            probe,
+            parsed,
             &mut target,
             &mut buffer,
             |text, regions| {
@@ -158,30 +158,30 @@ impl<'r> Explainer<'r> {
             },
         );
         self.matcher
-            .mark_unanchored(probe, &mut literal_matches.marks);
+            .add_unanchored(parsed, &mut literal_matches.literal_hits);
         let headers = self.rules.header_literals();
         let referer = header(
             headers,
             Field::Referer,
-            probe.referer,
+            parsed.referer,
             &mut referer,
             &mut literal_matches,
         );
         let agent = header(
             headers,
             Field::UserAgent,
-            probe.user_agent,
+            parsed.user_agent,
             &mut agent,
             &mut literal_matches,
         );
         let [status_was_used, exception_was_used] = [const { Cell::new(false) }; 2];
         let request = RequestFacts {
-            method: probe.line.method,
+            method: parsed.line.method,
             resolved: views.resolved,
-            status: probe.status,
+            status: parsed.status,
             status_was_used: &status_was_used,
             exception_was_used: &exception_was_used,
-            shape: probe.shape,
+            shape: parsed.shape,
         };
         let field = |field| match field {
             Field::Path => views.path,
@@ -189,21 +189,21 @@ impl<'r> Explainer<'r> {
             Field::Target => views.target,
             Field::Referer => referer,
             Field::UserAgent => agent,
-            Field::Method => &raw[..probe.line.method.len()],
+            Field::Method => &raw[..parsed.line.method.len()],
             Field::Raw => raw,
         };
-        let mut alternatives = self.alternatives(probe, readings);
+        let mut alternatives = self.alternatives(parsed, readings);
         let mut candidates = literal_matches.candidates(also);
         candidates.extend(alternatives.keys().map(|rule| rule.0));
         candidates.sort_unstable();
         candidates.dedup();
         let mut account = |rule: RuleId, extra: u16| {
             let checks = self.rules.condition(rule.0).checks(
-                literal_matches.marks.of(rule.0) | extra,
+                literal_matches.literal_hits.of(rule.0) | extra,
                 &request,
                 field,
             );
-            let suppressed_by = self.suppressed_by(rule, probe.status);
+            let suppressed_by = self.suppressed_by(rule, parsed.status);
             let alternative = alternatives.remove(&rule);
             let (seen, is_candidate) = (
                 literal_matches.of_rule(rule.0),
@@ -228,7 +228,7 @@ impl<'r> Explainer<'r> {
             account.matches() && self.matcher.is_of_line(account.rule)
         };
         let is_unknown =
-            self.matcher.may_be_unknown(probe.status) && !accounts.iter().any(is_of_line);
+            self.matcher.may_be_unknown(parsed.status) && !accounts.iter().any(is_of_line);
         for &rule in unknown
             .iter()
             .filter(|rule| is_unknown || also == Some(**rule))
@@ -242,20 +242,20 @@ impl<'r> Explainer<'r> {
     /// of each rule.
     fn alternatives(
         &self,
-        probe: &ParsedRequest<'_>,
+        parsed: &ParsedRequest<'_>,
         readings: &[PathReading],
     ) -> BTreeMap<RuleId, AlternativeDecoding> {
         let mut second = ReDecodeBuffers::default();
         let mut alternatives = BTreeMap::new();
         let headers = [
-            (Field::Referer, probe.referer),
-            (Field::UserAgent, probe.user_agent),
+            (Field::Referer, parsed.referer),
+            (Field::UserAgent, parsed.user_agent),
         ];
         let headers = headers
             .into_iter()
             .filter_map(|(field, text)| Some((vec![field], field, text?)));
         for (fields, field, text) in
-            std::iter::once((TARGET.to_vec(), Field::Target, probe.line.target)).chain(headers)
+            std::iter::once((TARGET.to_vec(), Field::Target, parsed.line.target)).chain(headers)
         {
             self.matcher
                 .match_redecoded(&fields, text, &mut second, |rule, reading, text| {
@@ -270,7 +270,7 @@ impl<'r> Explainer<'r> {
         }
         let mut buffer = Vec::new();
         for &reading in readings {
-            let Some(other) = probe.read_as(reading, &mut buffer) else {
+            let Some(other) = parsed.read_as(reading, &mut buffer) else {
                 continue;
             };
             let path = Normalizer::default().views(other.line.target).path.to_vec();
@@ -342,7 +342,7 @@ fn header<'a>(
 /// All literals that were found, and the hits of each rule.
 #[derive(Debug)]
 struct LiteralMatches {
-    marks: LiteralHits,
+    literal_hits: LiteralHits,
     seen: BTreeMap<u16, RuleMatches>,
 }
 
@@ -358,10 +358,10 @@ const MAX_LITERALS_PER_VIEW: u8 = 16;
 
 impl LiteralMatches {
     fn new(rules: usize) -> Self {
-        let mut marks = LiteralHits::default();
-        marks.clear(rules);
+        let mut literal_hits = LiteralHits::default();
+        literal_hits.clear(rules);
         Self {
-            marks,
+            literal_hits,
             seen: BTreeMap::new(),
         }
     }
@@ -377,7 +377,7 @@ impl LiteralMatches {
                  range,
              }| {
                 if bits != 0 {
-                    self.marks.add(rule, bits);
+                    self.literal_hits.add(rule, bits);
                 }
                 let of_rule = self.seen.entry(rule).or_default();
                 for (view, range) in regions.around(&range) {
@@ -397,7 +397,7 @@ impl LiteralMatches {
             .seen
             .keys()
             .copied()
-            .chain(self.marks.touched().iter().copied())
+            .chain(self.literal_hits.touched().iter().copied())
             .chain(also.map(|rule| rule.0))
             .collect();
         rules.sort_unstable();
@@ -406,7 +406,7 @@ impl LiteralMatches {
     }
 
     fn is_candidate(&self, rule: u16) -> bool {
-        self.marks.of(rule) != 0
+        self.literal_hits.of(rule) != 0
     }
 
     /// The literals of a rule, by position.
@@ -547,7 +547,7 @@ impl<'r> RuleExplanation<'r> {
             .iter()
             .find(|check| matches!(check.requirement, Requirement::Regex(..)))
             .and_then(|check| check.found.as_ref());
-        let is_beside = |mark: PatternKind, span: &TextSpan| match (mark, matched) {
+        let is_beside = |kind: PatternKind, span: &TextSpan| match (kind, matched) {
             (PatternKind::Literal(wanted), Some(regex)) => {
                 wanted >= bit::PATHS || span.view == regex.view
             }
@@ -555,7 +555,7 @@ impl<'r> RuleExplanation<'r> {
         };
         literals
             .chain(regexes)
-            .filter(|(mark, span)| is_beside(*mark, span))
+            .filter(|(kind, span)| is_beside(*kind, span))
             .collect()
     }
 
@@ -771,10 +771,10 @@ pub(crate) struct DecodedTexts {
 }
 
 impl DecodedTexts {
-    fn from_request(probe: &ParsedRequest<'_>) -> Self {
+    fn from_request(parsed: &ParsedRequest<'_>) -> Self {
         let mut fields: [Vec<u8>; 7] = Default::default();
         let mut normalizer = Normalizer::default();
-        let views = normalizer.views(probe.line.target);
+        let views = normalizer.views(parsed.line.target);
         let (resolved, round_limit) = (views.resolved.to_vec(), views.round_limit);
         for (field, text) in [
             (Field::Path, views.path),
@@ -784,16 +784,16 @@ impl DecodedTexts {
             fields[field as usize] = text.to_vec();
         }
         for (field, text) in [
-            (Field::Referer, probe.referer),
-            (Field::UserAgent, probe.user_agent),
+            (Field::Referer, parsed.referer),
+            (Field::UserAgent, parsed.user_agent),
         ] {
             fields[field as usize] = text
                 .map(|text| normalizer.header(text).to_vec())
                 .unwrap_or_default();
         }
         let raw = &mut fields[Field::Raw as usize];
-        unescape(probe.request, raw);
-        fields[Field::Method as usize] = raw[..probe.line.method.len()].to_vec();
+        unescape(parsed.request, raw);
+        fields[Field::Method as usize] = raw[..parsed.line.method.len()].to_vec();
         Self {
             fields,
             resolved,
@@ -826,11 +826,11 @@ pub(crate) struct DecodeSteps {
 
 impl DecodeSteps {
     /// The steps of all fields that were decoded.
-    fn all_of(probe: &ParsedRequest<'_>) -> Vec<Self> {
+    fn all_of(parsed: &ParsedRequest<'_>) -> Vec<Self> {
         let fields = [
-            (Field::Target, Some(probe.line.target)),
-            (Field::Referer, probe.referer),
-            (Field::UserAgent, probe.user_agent),
+            (Field::Target, Some(parsed.line.target)),
+            (Field::Referer, parsed.referer),
+            (Field::UserAgent, parsed.user_agent),
         ];
         let trails = fields
             .into_iter()

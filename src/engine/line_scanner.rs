@@ -19,7 +19,7 @@ use crate::engine::newline_index::{BLOCK, NewlineIndex, QuotePositions};
 use crate::engine::worker_state::RuleSummary;
 use crate::formats::bytes::{leading_nuls, nuls_within};
 use crate::formats::reader::{LineContext, LineKind, LogReader};
-use crate::formats::{EntryBuffer, FormatId, Frame, LogFormat, W3cHeader};
+use crate::formats::{EntryBuffer, Frame, LogFormat, W3cHeader};
 use crate::log::client::Client;
 use crate::log::finding::{
     AppAsset, Findings, Hit, RuleId, Severity, UnmatchedAnswer, UnmatchedRequest, Windows,
@@ -690,12 +690,9 @@ struct AnyFormatReader<'r, 'f> {
     /// The current W3C header.
     header: W3cHeader,
     buffer: EntryBuffer,
-    /// Lines by format.
-    read: FormatCounts,
+    /// Lines by format id.
+    read: [u64; 256],
 }
-
-/// Lines of other formats, by format id.
-struct FormatCounts([u64; 256]);
 
 impl LineScanner<'_> {
     /// Scans a chunk of whole lines in any format; the last one may lack its newline.
@@ -713,7 +710,7 @@ impl LineScanner<'_> {
             context,
             header: context.header.clone(),
             buffer,
-            read: FormatCounts([0; 256]),
+            read: [0; 256],
         };
         let mut findings = worker.findings();
         let mut index = std::mem::take(&mut worker.index);
@@ -742,7 +739,9 @@ impl LineScanner<'_> {
         }
         findings.times = std::mem::take(&mut worker.span).ends();
         findings.days = worker.days.take();
-        reader.read.add_to(context, &mut findings);
+        for (id, lines) in context.formats.ids().zip(reader.read) {
+            findings.lines.others.count(context.name(id), lines);
+        }
         worker.index = index;
         worker.entries = reader.buffer;
         findings
@@ -797,7 +796,9 @@ impl LineScanner<'_> {
                     format
                 }
             };
-            read.count(format, findings);
+            // A line of the Common Log Format family, after a prefix, counts as that format.
+            let at = usize::from(format.0);
+            *findings.lines.parsed.get_mut(at).unwrap_or(&mut read[at]) += 1;
             let (frame, time) = buffer.frame(number, line.text);
             let (position, text, _) = line.count(findings);
             findings.lines.nul_bytes += nuls_within(text) as u64;
@@ -813,23 +814,6 @@ impl LineScanner<'_> {
             );
         }
         self.match_batch(&mut batch, worker, findings);
-    }
-}
-
-impl FormatCounts {
-    /// Counts a line. One of the Common Log Format family, after a prefix, counts as that format.
-    fn count(&mut self, format: FormatId, findings: &mut Findings) {
-        match findings.lines.parsed.get_mut(usize::from(format.0)) {
-            Some(lines) => *lines += 1,
-            None => self.0[usize::from(format.0)] += 1,
-        }
-    }
-
-    /// Adds the counts to `findings`.
-    fn add_to(&self, context: &LineContext<'_>, findings: &mut Findings) {
-        for (id, lines) in context.formats.ids().zip(self.0) {
-            findings.lines.others.count(context.name(id), lines);
-        }
     }
 }
 

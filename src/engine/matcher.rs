@@ -101,12 +101,12 @@ impl<'r> Matcher<'r> {
         {
             return verdict;
         }
-        let probe = ParsedRequest::new(entry);
+        let parsed = ParsedRequest::new(entry);
         worker.buffers.clear(self.rules.rules().len());
         let cached_class = worker.cache.class(key);
         let class = match cached_class {
             Some(class) if !class.is_marked() => class,
-            _ => self.scan_headers(&probe, worker),
+            _ => self.scan_headers(&parsed, worker),
         };
         if cached_class.is_none() {
             worker.cache.insert_headers(key, class);
@@ -115,7 +115,7 @@ impl<'r> Matcher<'r> {
                 return verdict;
             }
         }
-        let used = self.match_request(&probe, self.may_be_unknown(entry.status), worker);
+        let used = self.match_request(&parsed, self.may_be_unknown(entry.status), worker);
         let verdict = worker.intern_verdict();
         worker
             .cache
@@ -141,11 +141,11 @@ impl<'r> Matcher<'r> {
         let mut verdict = Verdict::default();
         each_candidate(text, &mut candidate, |request, status| {
             // A line without a client is of no prober.
-            let probe = ParsedRequest {
+            let parsed = ParsedRequest {
                 status,
                 ..ParsedRequest::from_raw(request)
             };
-            let next = self.match_parsed(&probe, false, worker);
+            let next = self.match_parsed(&parsed, false, worker);
             if next.rules == SymbolTables::EMPTY_RULES {
                 return;
             }
@@ -168,51 +168,52 @@ impl<'r> Matcher<'r> {
 
     fn match_parsed(
         &self,
-        probe: &ParsedRequest<'_>,
+        parsed: &ParsedRequest<'_>,
         may_be_unknown: bool,
         worker: &mut WorkerState,
     ) -> Verdict {
         worker.buffers.clear(self.rules.rules().len());
-        self.scan_headers(probe, worker);
-        self.match_request(probe, may_be_unknown, worker);
+        self.scan_headers(parsed, worker);
+        self.match_request(parsed, may_be_unknown, worker);
         worker.intern_verdict()
     }
 
     /// Finds literals in the headers, and returns the class of the headers.
-    fn scan_headers(&self, probe: &ParsedRequest<'_>, worker: &mut WorkerState) -> HeaderClass {
+    fn scan_headers(&self, parsed: &ParsedRequest<'_>, worker: &mut WorkerState) -> HeaderClass {
         let WorkerState { buffers, cache, .. } = worker;
         let MatchBuffers {
             referer,
             agent,
-            marks,
+            literal_hits,
             redecode,
             rules,
             ..
         } = buffers;
         let literals = self.rules.header_literals();
         for (field, text, normalizer) in [
-            (Field::Referer, probe.referer, referer),
-            (Field::UserAgent, probe.user_agent, agent),
+            (Field::Referer, parsed.referer, referer),
+            (Field::UserAgent, parsed.user_agent, agent),
         ] {
             let Some(text) = text.filter(|text| !cache.is_empty_header(text)) else {
                 continue;
             };
             let folded = normalizer.folded_header(text);
-            let marked = literals.mark(folded, &Regions::only(field, folded.len()), marks);
+            let is_found =
+                literals.find_hits(folded, &Regions::only(field, folded.len()), literal_hits);
             if !self.match_redecoded(&[field], text, redecode, |rule, _, _| rules.push(rule))
-                && !marked
+                && !is_found
             {
                 cache.insert_empty_header(text);
             }
         }
-        cache.classify(probe.referer.is_some(), marks, rules)
+        cache.classify(parsed.referer.is_some(), literal_hits, rules)
     }
 
     /// Finds the rules that match, after the headers were searched; returns what the verdict
     /// depends on besides the request.
     fn match_request(
         &self,
-        probe: &ParsedRequest<'_>,
+        parsed: &ParsedRequest<'_>,
         may_be_unknown: bool,
         worker: &mut WorkerState,
     ) -> Dependencies {
@@ -221,10 +222,10 @@ impl<'r> Matcher<'r> {
         } else {
             &[]
         };
-        let mut used = self.match_target(probe, unknown, worker);
+        let mut used = self.match_target(parsed, unknown, worker);
         let mut buffer = std::mem::take(&mut worker.buffers.reading);
         for reading in PathReading::ALL {
-            let Some(other) = probe.read_as(reading, &mut buffer) else {
+            let Some(other) = parsed.read_as(reading, &mut buffer) else {
                 continue;
             };
             let rules_so_far = std::mem::take(&mut worker.buffers.rules);
@@ -254,7 +255,7 @@ impl<'r> Matcher<'r> {
             .any(|&rule| !self.rules.rule(rule).is_app_evidence)
         {
             // Again, to get the original case.
-            path.extend_from_slice(target.views(probe.line.target).resolved);
+            path.extend_from_slice(target.views(parsed.line.target).resolved);
         }
         used
     }
@@ -275,7 +276,7 @@ impl<'r> Matcher<'r> {
     /// by the line alone.
     fn match_target(
         &self,
-        probe: &ParsedRequest<'_>,
+        parsed: &ParsedRequest<'_>,
         unknown: &[RuleId],
         worker: &mut WorkerState,
     ) -> Dependencies {
@@ -284,29 +285,26 @@ impl<'r> Matcher<'r> {
             referer,
             agent,
             raw,
-            marks,
+            literal_hits,
             redecode,
             rules,
             ..
         } = &mut worker.buffers;
         let literals = self.rules.request_literals();
-        let mark = |text: &[u8], regions: &Regions| {
-            literals.mark(text, regions, marks);
+        let find = |text: &[u8], regions: &Regions| {
+            literals.find_hits(text, regions, literal_hits);
         };
-        let (views, raw) = search_request(literals, probe, target, raw, mark);
-        self.mark_unanchored(probe, marks);
-        self.match_redecoded(&TARGET, probe.line.target, redecode, |rule, _, _| {
+        let (views, raw) = search_request(literals, parsed, target, raw, find);
+        self.add_unanchored(parsed, literal_hits);
+        self.match_redecoded(&TARGET, parsed.line.target, redecode, |rule, _, _| {
             rules.push(rule);
         });
         // Whether a request without a method has a shape depends on its status.
-        let is_status_used = probe.line.method.is_empty();
-        if marks.touched().is_empty() && rules.is_empty() && unknown.is_empty() {
-            return Dependencies {
-                status: is_status_used,
-                ..Dependencies::default()
-            };
+        let is_status_used = parsed.line.method.is_empty();
+        if literal_hits.touched().is_empty() && rules.is_empty() && unknown.is_empty() {
+            return Dependencies::STATUS.if_used(is_status_used);
         }
-        let [referer, agent] = [(probe.referer, referer), (probe.user_agent, agent)]
+        let [referer, agent] = [(parsed.referer, referer), (parsed.user_agent, agent)]
             .map(|(text, normalizer)| text.map_or(&b""[..], |text| normalizer.folded_header(text)));
         let used_status = Cell::new(is_status_used);
         let [asked_class, asked_headers] = [const { Cell::new(false) }; 2];
@@ -317,41 +315,48 @@ impl<'r> Matcher<'r> {
             folded
         };
         let request = RequestFacts {
-            method: probe.line.method,
+            method: parsed.line.method,
             resolved: views.resolved,
-            status: probe.status,
+            status: parsed.status,
             status_was_used: &used_status,
             exception_was_used: &asked_class,
-            shape: probe.shape,
+            shape: parsed.shape,
         };
         let field = |field| match field {
             Field::Path => views.path,
             Field::Query => views.query,
             Field::Target => views.target,
-            Field::Referer => header(probe.referer, referer),
-            Field::UserAgent => header(probe.user_agent, agent),
-            Field::Method => &raw[..probe.line.method.len()],
+            Field::Referer => header(parsed.referer, referer),
+            Field::UserAgent => header(parsed.user_agent, agent),
+            Field::Method => &raw[..parsed.line.method.len()],
             Field::Raw => raw,
         };
         let holds = |&&rule: &&u16| {
             self.rules
                 .condition(rule)
-                .holds(marks.of(rule), &request, field)
+                .holds(literal_hits.of(rule), &request, field)
         };
-        rules.extend(marks.touched().iter().filter(holds).map(|&r| RuleId(r)));
+        rules.extend(
+            literal_hits
+                .touched()
+                .iter()
+                .filter(holds)
+                .map(|&r| RuleId(r)),
+        );
         if !rules.iter().any(|&rule| self.is_of_line(rule)) {
             let holds = |rule: &&RuleId| {
-                self.rules
-                    .condition(rule.0)
-                    .holds(marks.of(rule.0) | bit::UNKNOWN, &request, field)
+                self.rules.condition(rule.0).holds(
+                    literal_hits.of(rule.0) | bit::UNKNOWN,
+                    &request,
+                    field,
+                )
             };
             rules.extend(unknown.iter().filter(holds));
         }
-        Dependencies {
-            status: used_status.get(),
-            class: asked_class.get(),
-            headers: asked_headers.get(),
-        }
+        Dependencies::STATUS
+            .if_used(used_status.get())
+            .union(Dependencies::CLASS.if_used(asked_class.get()))
+            .union(Dependencies::HEADERS.if_used(asked_headers.get()))
     }
 
     /// Matches the alternative decodings of a text and calls `found` for each rule that matches,
@@ -364,7 +369,10 @@ impl<'r> Matcher<'r> {
         redecode: &mut ReDecodeBuffers,
         mut on_match: impl FnMut(RuleId, AltDecoding, &[u8]),
     ) -> bool {
-        let ReDecodeBuffers { decoder, marks } = redecode;
+        let ReDecodeBuffers {
+            decoder,
+            literal_hits,
+        } = redecode;
         let (source, literals) = match fields {
             [Field::Referer | Field::UserAgent] => {
                 (DecodingSource::Header, self.rules.header_literals())
@@ -379,17 +387,18 @@ impl<'r> Matcher<'r> {
             let Some(text) = decoder.read(reading) else {
                 continue;
             };
-            marks.clear(self.rules.rules().len());
-            has_literal |= literals.mark(text, &Regions::each(fields, text.len()), marks);
+            literal_hits.clear(self.rules.rules().len());
+            has_literal |=
+                literals.find_hits(text, &Regions::each(fields, text.len()), literal_hits);
             let is_sure = |rule: u16| self.rules.rule(RuleId(rule)).severity >= Severity::Medium;
             let holds = |&&rule: &&u16| {
                 is_sure(rule)
                     && self
                         .rules
                         .condition(rule)
-                        .holds_in(fields, marks.of(rule), text)
+                        .holds_in(fields, literal_hits.of(rule), text)
             };
-            marks
+            literal_hits
                 .touched()
                 .iter()
                 .filter(holds)
@@ -399,13 +408,17 @@ impl<'r> Matcher<'r> {
     }
 
     /// Makes candidates of the rules without literals, if the request may match one.
-    pub(super) fn mark_unanchored(&self, probe: &ParsedRequest<'_>, marks: &mut LiteralHits) {
+    pub(super) fn add_unanchored(
+        &self,
+        parsed: &ParsedRequest<'_>,
+        literal_hits: &mut LiteralHits,
+    ) {
         if self.unanchored_ordinary
-            || probe.shape.is_some()
-            || !matches!(probe.line.method, b"GET" | b"POST" | b"HEAD" | b"")
+            || parsed.shape.is_some()
+            || !matches!(parsed.line.method, b"GET" | b"POST" | b"HEAD" | b"")
         {
             for &rule in self.rules.unanchored() {
-                marks.add(rule, 0);
+                literal_hits.add(rule, 0);
             }
         }
     }
@@ -415,14 +428,14 @@ impl<'r> Matcher<'r> {
 /// lower case.
 pub(super) fn search_request<'a>(
     literals: &Literals,
-    probe: &ParsedRequest<'_>,
+    parsed: &ParsedRequest<'_>,
     normalizer: &'a mut Normalizer,
     raw: &'a mut Vec<u8>,
     mut search: impl FnMut(&[u8], &Regions),
 ) -> (DecodedViews<'a>, &'a [u8]) {
-    let line = &probe.line;
-    let is_verbatim = !line.method.is_empty() && memchr::memchr(b'\\', probe.request).is_none();
-    unescape(probe.request, raw);
+    let line = &parsed.line;
+    let is_verbatim = !line.method.is_empty() && memchr::memchr(b'\\', parsed.request).is_none();
+    unescape(parsed.request, raw);
     raw.make_ascii_lowercase();
     let raw = raw.as_slice();
     if is_verbatim

@@ -10,7 +10,7 @@
 //! once. It is used only when a worker's own cache misses; a lookup costs a hundredth of matching.
 //! A full shard is cleared. No cache changes a verdict.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use foldhash::HashMap;
 
@@ -18,6 +18,7 @@ use crate::collections::fingerprint::{Fingerprint, Fingerprinter, SetAssocCache}
 use crate::collections::intern::SymbolTables;
 use crate::formats::Headers;
 use crate::log::finding::RuleId;
+use crate::os::system::lock;
 use crate::rules::{LiteralHits, bit};
 
 /// The verdict of a request: ids in
@@ -33,14 +34,15 @@ pub struct Verdict {
 /// The verdict cache of a worker.
 #[derive(Debug)]
 pub(super) struct VerdictCache {
-    keys: CacheKeys,
+    /// Makes the keys, and the fingerprints of requests together with their dependencies.
+    fingerprinter: Fingerprinter,
     /// Referers and user agents without a literal hit.
     empty_headers: SetAssocCache<(), 8>,
     /// Classes of headers as logged.
     headers: SetAssocCache<HeaderClass, 4>,
     requests: SetAssocCache<CachedVerdict, 4>,
     /// Verdicts of other workers.
-    shared: Option<Arc<SharedCache>>,
+    pub(super) shared: Option<Arc<SharedCache>>,
     sharing: SharingPolicy,
 }
 
@@ -55,10 +57,10 @@ const UNKNOWN: CachedVerdict = CachedVerdict {
     path: 0,
 };
 
-fn needs_more(dependencies: CacheDependencies) -> CachedVerdict {
+fn needs_more(dependencies: Dependencies) -> CachedVerdict {
     CachedVerdict {
         rules: NEEDS_MORE,
-        path: dependencies.word(),
+        path: dependencies.0,
     }
 }
 
@@ -71,15 +73,15 @@ impl Default for VerdictCache {
 impl VerdictCache {
     /// A cache that exchanges verdicts with other workers.
     pub(super) fn with_shared_cache(shared: Option<Arc<SharedCache>>) -> Self {
-        let keys = shared
+        let fingerprinter = shared
             .as_ref()
-            .map(|shared| shared.keys().clone())
+            .map(|shared| shared.fingerprinter.clone())
             .unwrap_or_default();
         let mut headers = SetAssocCache::new(1 << 13);
-        headers.insert(keys.fingerprint(b""), HeaderClass::EMPTY);
+        headers.insert(fingerprinter.fingerprint(b""), HeaderClass::EMPTY);
         let (empty_headers, requests) = (SetAssocCache::new(1 << 11), SetAssocCache::new(1 << 14));
         Self {
-            keys,
+            fingerprinter,
             empty_headers,
             headers,
             requests,
@@ -88,13 +90,8 @@ impl VerdictCache {
         }
     }
 
-    /// The cache of all workers.
-    pub(super) fn shared(&self) -> Option<Arc<SharedCache>> {
-        self.shared.clone()
-    }
-
     /// The keys of requests and their headers, at most `MOST`, and whether each [may be
-    /// unknown](CacheKeys::key). Prefetches their entries.
+    /// unknown](Self::key). Prefetches their entries.
     #[inline]
     pub(super) fn keys<'t, const MOST: usize>(
         &self,
@@ -104,9 +101,9 @@ impl VerdictCache {
             [Fingerprint::default(); MOST],
             [Fingerprint::default(); MOST],
         );
-        self.keys
+        self.fingerprinter
             .of_each(texts.clone().map(|(request, ..)| request), &mut requests);
-        self.keys.of_each(
+        self.fingerprinter.of_each(
             texts.clone().map(|(_, headers, _)| headers.key().0),
             &mut headers,
         );
@@ -116,7 +113,7 @@ impl VerdictCache {
         {
             let (request, headers) = (
                 request.salted(may_be_unknown),
-                self.keys.of_headers(headers, text),
+                self.of_headers(headers, text),
             );
             self.headers.prefetch(headers);
             self.requests.prefetch(request);
@@ -125,16 +122,70 @@ impl VerdictCache {
         keys
     }
 
-    /// The key of a request.
+    /// The key of a request. One that was refused or redirected may match a rule with `unknown`, so
+    /// its verdict is another; the status is no part of the key of others.
     pub(super) fn key(
         &self,
         request: &[u8],
         headers: Headers<'_>,
         may_be_unknown: bool,
     ) -> CacheKey {
-        self.keys.key(request, headers, may_be_unknown)
+        let [request, first] =
+            [request, headers.key().0].map(|text| self.fingerprinter.fingerprint(text));
+        CacheKey {
+            request: request.salted(may_be_unknown),
+            headers: self.of_headers(first, headers),
+        }
     }
 
+    /// The fingerprint of headers, whose first text has the fingerprint `first`.
+    #[inline]
+    fn of_headers(&self, first: Fingerprint, headers: Headers<'_>) -> Fingerprint {
+        headers.key().1.map_or(first, |second| {
+            let second = self.fingerprinter.fingerprint(second);
+            self.fingerprinter.of_pair(first, second.word())
+        })
+    }
+
+    /// The fingerprint of the first lookup.
+    #[inline]
+    fn first(&self, key: CacheKey, class: HeaderClass) -> Fingerprint {
+        if class.has_evidence() {
+            self.fingerprinter.of_pair(key.request, class.0)
+        } else {
+            key.request
+        }
+    }
+
+    /// The fingerprint of the next lookup, if the entry of `text` has these dependencies.
+    #[inline]
+    fn next(
+        &self,
+        text: Fingerprint,
+        dependencies: Dependencies,
+        key: CacheKey,
+        class: HeaderClass,
+        status: Option<u16>,
+    ) -> Fingerprint {
+        let if_needed = |dependency: Dependencies, word: u64| {
+            if dependencies.has(dependency) {
+                word
+            } else {
+                0
+            }
+        };
+        if dependencies == Dependencies::HEADERS {
+            return self.fingerprinter.of_pair(text, key.headers.word());
+        }
+        // With the dependencies, because these may change: a verdict that depends on the class must
+        // not be found by the status alone.
+        let status = if_needed(Dependencies::STATUS, 1 + u64::from(status.unwrap_or(0)));
+        let text = self
+            .fingerprinter
+            .of_pair(text, u64::from(dependencies.0) << u32::BITS | status);
+        self.fingerprinter
+            .of_pair(text, if_needed(Dependencies::CLASS, class.0))
+    }
     /// The cached verdicts of requests. Nearly all have no dependencies. For the others the second
     /// lookup is prefetched for all before it is made, and selected without branches.
     #[inline]
@@ -173,7 +224,7 @@ impl VerdictCache {
         let class = self.headers.get(key.headers);
         let verdict = self
             .requests
-            .get(self.keys.first(key, class.unwrap_or(HeaderClass::EMPTY)));
+            .get(self.first(key, class.unwrap_or(HeaderClass::EMPTY)));
         verdict.filter(|_| class.is_some()).unwrap_or(UNKNOWN)
     }
 
@@ -186,9 +237,9 @@ impl VerdictCache {
         status: Option<u16>,
     ) -> Fingerprint {
         let class = self.headers.get(key.headers).unwrap_or(HeaderClass::EMPTY);
-        self.keys.next(
-            self.keys.first(key, class),
-            CacheDependencies::from_word(dependencies.path),
+        self.next(
+            self.first(key, class),
+            Dependencies(dependencies.path),
             key,
             class,
             status,
@@ -201,13 +252,7 @@ impl VerdictCache {
             None => UNKNOWN,
             Some(verdict) if verdict.rules != NEEDS_MORE => verdict,
             Some(_) => {
-                let text = self.keys.next(
-                    text,
-                    CacheDependencies::HEADERS,
-                    key,
-                    HeaderClass::EMPTY,
-                    None,
-                );
+                let text = self.next(text, Dependencies::HEADERS, key, HeaderClass::EMPTY, None);
                 self.requests
                     .get(text)
                     .filter(|verdict| verdict.rules != NEEDS_MORE)
@@ -248,17 +293,17 @@ impl VerdictCache {
             self.headers.insert(key.headers, class);
             class
         };
-        let mut text = self.keys.first(key, class);
+        let mut text = self.first(key, class);
         loop {
             match shared.get(text)? {
                 CacheEntry::Dependencies(dependencies) => {
                     self.requests.insert(text, needs_more(dependencies));
-                    text = self.keys.next(text, dependencies, key, class, status);
+                    text = self.next(text, dependencies, key, class, status);
                 }
                 CacheEntry::Rules(entry) => {
                     let (rules, path) = entry
                         .as_deref()
-                        .map_or_else(Default::default, CachedRules::parts);
+                        .map_or_else(Default::default, |(rules, path)| (&**rules, &**path));
                     let verdict = Verdict {
                         rules: names.rules.intern(rules, Box::from),
                         path: names.paths.intern(path, Box::from),
@@ -280,7 +325,7 @@ impl VerdictCache {
         verdict: Verdict,
         names: &SymbolTables,
     ) {
-        let mut text = self.keys.first(key, class);
+        let mut text = self.first(key, class);
         if class.has_evidence()
             && verdict.rules == SymbolTables::EMPTY_RULES
             && used == Dependencies::default()
@@ -293,18 +338,15 @@ impl VerdictCache {
             .requests
             .get(text)
             .filter(|verdict| verdict.rules == NEEDS_MORE)
-            .map(|verdict| CacheDependencies::from_word(verdict.path));
-        let dependencies =
-            CacheDependencies::new(used.status, used.class).union(earlier.unwrap_or_default());
-        if !dependencies.is_none() {
+            .map(|verdict| Dependencies(verdict.path));
+        let dependencies = used.without_headers().union(earlier.unwrap_or_default());
+        if dependencies != Dependencies::default() {
             self.store(key, text, needs_more(dependencies), names);
-            text = self.keys.next(text, dependencies, key, class, status);
+            text = self.next(text, dependencies, key, class, status);
         }
-        if used.headers {
-            self.store(key, text, needs_more(CacheDependencies::HEADERS), names);
-            text = self
-                .keys
-                .next(text, CacheDependencies::HEADERS, key, class, status);
+        if used.has(Dependencies::HEADERS) {
+            self.store(key, text, needs_more(Dependencies::HEADERS), names);
+            text = self.next(text, Dependencies::HEADERS, key, class, status);
         }
         self.store(key, text, verdict, names);
     }
@@ -324,13 +366,15 @@ impl VerdictCache {
             .filter(|_| self.sharing.includes(key.request))
         {
             let entry = if verdict.rules == NEEDS_MORE {
-                CacheEntry::Dependencies(CacheDependencies::from_word(verdict.path))
+                CacheEntry::Dependencies(Dependencies(verdict.path))
             } else {
                 let path = names.paths.resolve(verdict.path);
                 if path.len() > MAX_SHARED_PATH {
                     return;
                 }
-                CacheEntry::rules(names.rules.resolve(verdict.rules), path)
+                let rules = names.rules.resolve(verdict.rules);
+                let is_nothing = rules.is_empty() && path.is_empty();
+                CacheEntry::Rules((!is_nothing).then(|| Arc::new((rules.clone(), path.clone()))))
             };
             shared.insert(text, entry);
         }
@@ -346,22 +390,48 @@ impl VerdictCache {
     pub(super) fn classify(
         &self,
         has_referer: bool,
-        marks: &LiteralHits,
-        found: &[RuleId],
+        literal_hits: &LiteralHits,
+        redecoded: &[RuleId],
     ) -> HeaderClass {
-        self.keys.class(has_referer, marks, found)
+        let found = literal_hits
+            .touched()
+            .iter()
+            .map(|&rule| (rule, literal_hits.of(rule)));
+        let redecoded = redecoded.iter().map(|rule| (rule.0, 0));
+        let (mut sum, mut bits) = (0_u64, if has_referer { HeaderClass::REFERER } else { 0 });
+        for (rule, literals) in found.chain(redecoded) {
+            // A sum, as the order of hits does not matter.
+            sum = sum.wrapping_add(
+                self.fingerprinter
+                    .of_pair(
+                        Fingerprint::default(),
+                        u64::from(rule) << 16 | u64::from(literals),
+                    )
+                    .word(),
+            );
+            bits |= HeaderClass::HAS_LITERAL
+                | if bit::only_exception(literals) {
+                    0
+                } else {
+                    HeaderClass::EVIDENCE
+                };
+        }
+        HeaderClass(
+            sum & !(HeaderClass::EVIDENCE | HeaderClass::HAS_LITERAL | HeaderClass::REFERER) | bits,
+        )
     }
 
     /// Whether a referer or user agent is known to have no literal hit.
     pub(super) fn is_empty_header(&self, header: &[u8]) -> bool {
         self.empty_headers
-            .get(self.keys.fingerprint(header))
+            .get(self.fingerprinter.fingerprint(header))
             .is_some()
     }
 
     /// Records that a referer or user agent has no literal hit.
     pub(super) fn insert_empty_header(&mut self, header: &[u8]) {
-        self.empty_headers.insert(self.keys.fingerprint(header), ());
+        self.empty_headers
+            .insert(self.fingerprinter.fingerprint(header), ());
     }
 
     /// Inserts the class of headers as logged.
@@ -434,22 +504,38 @@ impl<const MOST: usize> CachedVerdicts<MOST> {
     }
 }
 
-/// What a verdict depends on besides the request.
+/// What a verdict depends on besides the request and its literal hits. An empty verdict without
+/// dependencies is valid for any status and headers: fewer hits only make rules fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Dependencies {
-    pub(super) status: bool,
-    pub(super) class: bool,
-    pub(super) headers: bool,
-}
+pub(super) struct Dependencies(u32);
 
 impl Dependencies {
-    /// The dependencies of two decodings of one request.
+    /// On the status.
+    pub(super) const STATUS: Self = Self(1);
+
+    /// On the class of the headers: whether the user agent is an exception, whether there is a
+    /// referer.
+    pub(super) const CLASS: Self = Self(2);
+
+    /// On the headers. In a cache, other dependencies are known by then.
+    pub(super) const HEADERS: Self = Self(4);
+
+    /// This dependency if it is used, else none.
+    pub(super) fn if_used(self, is_used: bool) -> Self {
+        if is_used { self } else { Self::default() }
+    }
+
+    /// The dependencies of two verdicts, or of two decodings of one request.
     pub(super) fn union(self, other: Self) -> Self {
-        Self {
-            status: self.status || other.status,
-            class: self.class || other.class,
-            headers: self.headers || other.headers,
-        }
+        Self(self.0 | other.0)
+    }
+
+    fn has(self, dependency: Self) -> bool {
+        self.0 & dependency.0 != 0
+    }
+
+    fn without_headers(self) -> Self {
+        Self(self.0 & !Self::HEADERS.0)
     }
 }
 
@@ -500,7 +586,7 @@ const MAX_SHARED_PATH: usize = 256;
 /// The cache that workers share; their keys have the same seed.
 #[derive(Debug, Default)]
 pub struct SharedCache {
-    keys: CacheKeys,
+    fingerprinter: Fingerprinter,
     shards: [Mutex<Shard>; SHARDS],
 }
 
@@ -510,45 +596,19 @@ struct Shard {
     requests: HashMap<u64, CacheEntry>,
 }
 
+/// The rules and the path of a verdict, without the ids of a worker.
+type RulesAndPath = (Box<[RuleId]>, Box<[u8]>);
+
 /// An entry for a request.
 #[derive(Debug, Clone)]
 pub(super) enum CacheEntry {
     /// The verdict has dependencies.
-    Dependencies(CacheDependencies),
-    /// The verdict; `None` if no rule matches, the most common case.
-    Rules(Option<Arc<CachedRules>>),
-}
-
-/// A verdict by value, without the ids of a worker.
-#[derive(Debug)]
-pub(super) struct CachedRules {
-    rules: Box<[RuleId]>,
-    path: Box<[u8]>,
-}
-
-impl CachedRules {
-    pub(super) fn parts(&self) -> (&[RuleId], &[u8]) {
-        (&self.rules, &self.path)
-    }
-}
-
-impl CacheEntry {
-    pub(super) fn rules(rules: &[RuleId], path: &[u8]) -> Self {
-        let is_nothing = rules.is_empty() && path.is_empty();
-        Self::Rules((!is_nothing).then(|| {
-            Arc::new(CachedRules {
-                rules: rules.into(),
-                path: path.into(),
-            })
-        }))
-    }
+    Dependencies(Dependencies),
+    /// `None` if no rule matches, the most common case.
+    Rules(Option<Arc<RulesAndPath>>),
 }
 
 impl SharedCache {
-    pub(super) fn keys(&self) -> &CacheKeys {
-        &self.keys
-    }
-
     /// The entry of a request.
     pub(super) fn get(&self, text: Fingerprint) -> Option<CacheEntry> {
         self.shard(text).requests.get(&text.word()).cloned()
@@ -569,9 +629,7 @@ impl SharedCache {
 
     fn shard(&self, text: Fingerprint) -> MutexGuard<'_, Shard> {
         // The lower bits select a slot of the tables.
-        self.shards[(text.word() >> 60) as usize]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shards[(text.word() >> 60) as usize])
     }
 }
 
@@ -620,176 +678,24 @@ impl HeaderClass {
     }
 }
 
-/// What a verdict depends on besides the request and its literal hits. An empty verdict without
-/// dependencies is valid for any status and headers: fewer hits only make rules fail.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct CacheDependencies(u32);
-
-impl CacheDependencies {
-    /// On the status.
-    const STATUS: u32 = 1;
-    /// On the class of the headers: whether the user agent is an exception, whether there is a
-    /// referer.
-    const CLASS: u32 = 2;
-    /// On the headers. Other dependencies are known by then.
-    const HEADERS: Self = Self(4);
-
-    /// On the status, on the header class, on both or on none.
-    pub(super) fn new(status: bool, class: bool) -> Self {
-        Self(if status { Self::STATUS } else { 0 } | if class { Self::CLASS } else { 0 })
-    }
-
-    pub(super) fn union(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    pub(super) fn is_none(self) -> bool {
-        self.0 == 0
-    }
-
-    /// As a number.
-    pub(super) fn word(self) -> u32 {
-        self.0
-    }
-
-    #[inline]
-    fn from_word(word: u32) -> Self {
-        Self(word)
-    }
-}
-
-/// Makes keys, and fingerprints of requests together with their dependencies.
-#[derive(Debug, Clone, Default)]
-pub(super) struct CacheKeys(Fingerprinter);
-
-impl CacheKeys {
-    /// The key of a request. One that was refused or redirected may match a rule with `unknown`, so
-    /// its verdict is another; the status is no part of the key of others.
-    pub(super) fn key(
-        &self,
-        request: &[u8],
-        headers: Headers<'_>,
-        may_be_unknown: bool,
-    ) -> CacheKey {
-        let request = self.fingerprint(request).salted(may_be_unknown);
-        CacheKey {
-            request,
-            headers: self.of_headers(self.fingerprint(headers.key().0), headers),
-        }
-    }
-
-    /// The fingerprint of headers, whose first text has the fingerprint `first`.
-    #[inline]
-    fn of_headers(&self, first: Fingerprint, headers: Headers<'_>) -> Fingerprint {
-        headers.key().1.map_or(first, |second| {
-            self.0.of_pair(first, self.fingerprint(second).word())
-        })
-    }
-
-    #[inline]
-    pub(super) fn fingerprint(&self, text: &[u8]) -> Fingerprint {
-        self.0.fingerprint(text)
-    }
-
-    #[inline]
-    fn of_each<'t>(&self, texts: impl Iterator<Item = &'t [u8]>, fingerprints: &mut [Fingerprint]) {
-        self.0.of_each(texts, fingerprints);
-    }
-
-    /// The fingerprint of the first lookup.
-    #[inline]
-    pub(super) fn first(&self, key: CacheKey, class: HeaderClass) -> Fingerprint {
-        if class.has_evidence() {
-            self.0.of_pair(key.request, class.0)
-        } else {
-            key.request
-        }
-    }
-
-    /// The fingerprint of the next lookup, if the entry of `text` has these dependencies.
-    #[inline]
-    pub(super) fn next(
-        &self,
-        text: Fingerprint,
-        dependencies: CacheDependencies,
-        key: CacheKey,
-        class: HeaderClass,
-        status: Option<u16>,
-    ) -> Fingerprint {
-        let if_needed = |dependency: u32, word: u64| {
-            if dependencies.0 & dependency != 0 {
-                word
-            } else {
-                0
-            }
-        };
-        if dependencies == CacheDependencies::HEADERS {
-            return self.0.of_pair(text, key.headers.word());
-        }
-        // With the dependencies, because these may change: a verdict that depends on the class must
-        // not be found by the status alone.
-        let status = if_needed(
-            CacheDependencies::STATUS,
-            1 + u64::from(status.unwrap_or(0)),
-        );
-        let text = self
-            .0
-            .of_pair(text, u64::from(dependencies.0) << u32::BITS | status);
-        self.0
-            .of_pair(text, if_needed(CacheDependencies::CLASS, class.0))
-    }
-
-    /// The class of headers with these literal hits, and with these rules found in their
-    /// alternative decodings.
-    pub(super) fn class(
-        &self,
-        has_referer: bool,
-        marks: &LiteralHits,
-        redecoded: &[RuleId],
-    ) -> HeaderClass {
-        let marked = marks.touched().iter().map(|&rule| (rule, marks.of(rule)));
-        let redecoded = redecoded.iter().map(|rule| (rule.0, 0));
-        let (mut sum, mut bits) = (0_u64, if has_referer { HeaderClass::REFERER } else { 0 });
-        for (rule, marks) in marked.chain(redecoded) {
-            // A sum, as the order of hits does not matter.
-            sum = sum.wrapping_add(
-                self.0
-                    .of_pair(
-                        Fingerprint::default(),
-                        u64::from(rule) << 16 | u64::from(marks),
-                    )
-                    .word(),
-            );
-            bits |= HeaderClass::HAS_LITERAL
-                | if bit::only_exception(marks) {
-                    0
-                } else {
-                    HeaderClass::EVIDENCE
-                };
-        }
-        HeaderClass(
-            sum & !(HeaderClass::EVIDENCE | HeaderClass::HAS_LITERAL | HeaderClass::REFERER) | bits,
-        )
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_verdict_is_found_only_by_all_its_dependencies() {
-        let keys = CacheKeys::default();
-        let key = keys.key(b"GET /index.php HTTP/1.1", Headers::default(), false);
-        let all = [(true, false), (false, true), (true, true)]
-            .map(|(status, class)| CacheDependencies::new(status, class));
+        let cache = VerdictCache::default();
+        let key = cache.key(b"GET /index.php HTTP/1.1", Headers::default(), false);
+        let (of_status, of_class) = (Dependencies::STATUS, Dependencies::CLASS);
+        let all = [of_status, of_class, of_status.union(of_class)];
         for (status, class) in [
             (Some(404), HeaderClass::EMPTY),
             (None, HeaderClass::EMPTY),
             (Some(0), HeaderClass(HeaderClass::REFERER)),
         ] {
             let mut found = all.map(|dependencies| {
-                keys.next(key.request, dependencies, key, class, status)
+                cache
+                    .next(key.request, dependencies, key, class, status)
                     .word()
             });
             found.sort_unstable();
@@ -802,9 +708,9 @@ mod tests {
 
     #[test]
     fn verdicts_that_are_not_found_are_shared_in_a_sample() {
-        let keys = CacheKeys::default();
+        let fingerprinter = Fingerprinter::default();
         let requests: Vec<_> = (0..10_000)
-            .map(|n| keys.fingerprint(format!("GET /{n} HTTP/1.1").as_bytes()))
+            .map(|n| fingerprinter.fingerprint(format!("GET /{n} HTTP/1.1").as_bytes()))
             .collect();
         let mut sharing = SharingPolicy::default();
         let shared = |sharing: &SharingPolicy| {

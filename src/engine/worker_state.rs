@@ -44,7 +44,7 @@ pub(super) struct MatchBuffers {
     pub(super) referer: Normalizer,
     pub(super) agent: Normalizer,
     pub(super) raw: Vec<u8>,
-    pub(super) marks: LiteralHits,
+    pub(super) literal_hits: LiteralHits,
     pub(super) redecode: ReDecodeBuffers,
     /// A copy of the request and its headers.
     pub(super) copy: Vec<u8>,
@@ -62,7 +62,7 @@ pub(super) struct MatchBuffers {
 impl MatchBuffers {
     /// Clears the buffers for the next request; `rules` is the size of the rule set.
     pub(super) fn clear(&mut self, rules: usize) {
-        self.marks.clear(rules);
+        self.literal_hits.clear(rules);
         self.rules.clear();
         self.path.clear();
     }
@@ -72,7 +72,7 @@ impl MatchBuffers {
 #[derive(Debug, Default)]
 pub(super) struct ReDecodeBuffers {
     pub(super) decoder: AltDecoder,
-    pub(super) marks: LiteralHits,
+    pub(super) literal_hits: LiteralHits,
 }
 
 /// What follows from a list of matching rules.
@@ -105,7 +105,7 @@ impl WorkerState {
     /// Returns the symbol tables and resets the state. The IPv6 prefix and the shared cache stay.
     pub fn reset(&mut self) -> SymbolTables {
         let new = Self {
-            cache: VerdictCache::with_shared_cache(self.cache.shared()),
+            cache: VerdictCache::with_shared_cache(self.cache.shared.clone()),
             names: SymbolTables::with_prefix(self.names.clients.prefix()),
             ..Self::default()
         };

@@ -45,11 +45,13 @@ pub struct FormatDefinition {
 }
 
 /// How lines of a format are parsed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(super) enum FormatReader {
     /// By the engine.
     Clf,
     /// By one or several format strings.
+    #[serde(skip)]
     Strings(Vec<FormatLineParser>),
     /// As JSON, by the names of its keys.
     Json,
@@ -146,22 +148,14 @@ struct BuiltinEntry {
     name: String,
     title: String,
     source: Option<String>,
-    kind: Option<BuiltinKind>,
+    /// How lines are parsed, if not by a format string.
+    kind: Option<FormatReader>,
     string: Option<String>,
     /// Alternative format strings.
     #[serde(default)]
     also: Vec<String>,
     example: Option<String>,
     marker: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum BuiltinKind {
-    Clf,
-    Json,
-    W3c,
-    Discovered,
 }
 
 impl Formats {
@@ -188,14 +182,9 @@ impl Formats {
             .into_iter()
             .map(FormatDefinition::from_entry)
             .collect::<Result<Vec<_>, _>>()?;
-        let json = if choice.fields.is_empty() {
-            JsonLineParser::new()
-        } else {
-            JsonLineParser::with_fields(&choice.fields)
-        };
         let mut formats = Self {
             all,
-            json,
+            json: JsonLineParser::with_fields(&choice.fields),
             requested: Vec::new(),
             logs: Vec::new(),
             is_log_or_rotated: |log, file| log == file,
@@ -429,10 +418,7 @@ impl FormatDefinition {
             marker,
         } = entry;
         let reader = match kind {
-            Some(BuiltinKind::Clf) => FormatReader::Clf,
-            Some(BuiltinKind::Json) => FormatReader::Json,
-            Some(BuiltinKind::W3c) => FormatReader::W3c,
-            Some(BuiltinKind::Discovered) => FormatReader::Discovered,
+            Some(reader) => reader,
             None => FormatReader::Strings(
                 string
                     .iter()

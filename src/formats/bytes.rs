@@ -61,6 +61,19 @@ pub(super) fn begins(text: &[u8], start: &[u8]) -> bool {
     }
 }
 
+/// Whether a text starts like `shape`, where `0` is any digit, `a` and `A` any letter, and `d` a
+/// digit or a space.
+#[inline]
+pub(crate) fn is_shaped(text: &[u8], shape: &[u8]) -> bool {
+    text.len() >= shape.len()
+        && text.iter().zip(shape).all(|(byte, shape)| match shape {
+            b'0' => byte.is_ascii_digit(),
+            b'a' | b'A' => byte.is_ascii_alphabetic(),
+            b'd' => byte.is_ascii_digit() || *byte == b' ',
+            other => byte == other,
+        })
+}
+
 /// Lines of at least this length are searched for NUL bytes: holes in a file have the size of disk
 /// blocks, at least this many bytes. A line with a hole may parse, with the hole and parts of other
 /// lines in its request. Most lines are shorter.

@@ -10,6 +10,7 @@ use memchr::memchr;
 use memchr::memmem::find;
 
 use super::builtin::{DISCOVERED, FormatDefinition, FormatId, FormatReader, Formats};
+use super::bytes::is_shaped;
 use super::discover::Layout;
 use super::line_prefix::LinePrefix;
 use super::reader::{LineContext, LineKind, LogReader};
@@ -291,10 +292,10 @@ pub(crate) fn is_error_log(line: &[u8]) -> bool {
             .and_then(|name| name.rsplit(|byte| *byte == b':').next());
         name.is_some_and(|name| LEVELS.contains(&name) || name.starts_with(b"trace"))
     };
-    if shaped_like(line, NGINX_ERROR) {
+    if is_shaped(line, NGINX_ERROR) {
         return level(&line[NGINX_ERROR.len()..]);
     }
-    shaped_like(line, b"[Aaa Aaa 00 00:00:00")
+    is_shaped(line, b"[Aaa Aaa 00 00:00:00")
         && find(line, b"] [").is_some_and(|at| level(&line[at + 3..]))
 }
 
@@ -343,16 +344,6 @@ pub(crate) fn is_binary(head: &[u8]) -> bool {
             usize::from(matches!(byte, 1..=8 | 0x0b | 0x0c | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f));
     }
     all >= BINARY_LEAST && controls * BINARY_SHARE > all
-}
-
-/// Whether `line` starts like `shape`, where `0` is any digit and `a` and `A` any letter.
-pub(crate) fn shaped_like(line: &[u8], shape: &[u8]) -> bool {
-    line.len() >= shape.len()
-        && line.iter().zip(shape).all(|(b, s)| match s {
-            b'0' => b.is_ascii_digit(),
-            b'a' | b'A' => b.is_ascii_alphabetic(),
-            other => b == other,
-        })
 }
 
 /// The quoted fields of a combined line, which the client controls: request, referer and user

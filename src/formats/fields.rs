@@ -157,26 +157,15 @@ impl FieldSlot {
 
     /// The field kind.
     pub(super) fn kind(self) -> FieldKind {
-        match self {
-            Self::Client => FieldKind::Client,
-            Self::Forwarded => FieldKind::Header("x-forwarded-for".to_owned()),
-            Self::Host => FieldKind::Host,
-            Self::Time => FieldKind::Time,
-            Self::Date => FieldKind::Date,
-            Self::TimeOfDay => FieldKind::TimeOfDay,
-            Self::Request => FieldKind::Request,
-            Self::Method => FieldKind::Method,
-            Self::Sent | Self::Target | Self::Url => FieldKind::Target,
-            Self::Path => FieldKind::Path,
-            Self::Query => FieldKind::Query,
-            Self::Protocol => FieldKind::Protocol,
-            Self::Status => FieldKind::Status,
-            Self::Bytes => FieldKind::Bytes,
-            Self::Referer => FieldKind::Referer,
-            Self::UserAgent => FieldKind::UserAgent,
-            Self::User => FieldKind::User,
-            Self::Unused => FieldKind::Other,
-        }
+        let slot = match self {
+            Self::Forwarded => return FieldKind::Header("x-forwarded-for".to_owned()),
+            Self::Sent | Self::Url => Self::Target,
+            slot => slot,
+        };
+        let mut kinds = FieldKind::NAMED.into_iter().chain([FieldKind::User]);
+        kinds
+            .find(|kind| Self::from_kind(kind) == slot)
+            .unwrap_or(FieldKind::Other)
     }
 }
 
@@ -346,36 +335,34 @@ impl Default for Fields<'_> {
     }
 }
 
-/// Buffers for values that must be assembled; reused for each line, so that reading a line does not
-/// allocate.
+/// Buffers of a parser; reused for each line, so that reading a line does not allocate.
 #[derive(Debug, Default, Clone)]
 pub struct FieldBuffers {
-    /// The field with the forwarded client.
-    pub forwarded: Vec<u8>,
-    /// The time.
-    pub time: Vec<u8>,
-    /// The request line.
-    pub request: Vec<u8>,
-    /// Path and query, or the path.
-    pub target: Vec<u8>,
-    /// The query, if it is separate.
-    pub query: Vec<u8>,
-    /// `HTTP/1.1`.
-    pub protocol: Vec<u8>,
-    /// The `Referer` header.
-    pub referer: Vec<u8>,
-    /// The `User-Agent` header.
-    pub user_agent: Vec<u8>,
+    pub(super) texts: TextBuffers,
     /// A line with single blanks.
     pub(super) spaced: Vec<u8>,
-    /// The user.
-    pub user: Vec<u8>,
     /// The readings of a line that a client may have made ambiguous.
     pub(super) readings: ReadingBuffers,
     /// The keys of the last JSON line.
     pub(super) keys: KeyCache,
     /// The layouts of recent JSON lines.
     pub(super) layouts: LayoutCache,
+}
+
+/// The values of a line that must be assembled.
+#[derive(Debug, Default, Clone)]
+pub(super) struct TextBuffers {
+    pub(super) forwarded: Vec<u8>,
+    pub(super) time: Vec<u8>,
+    pub(super) request: Vec<u8>,
+    /// Path and query, or the path.
+    pub(super) target: Vec<u8>,
+    /// The query, if it is separate.
+    pub(super) query: Vec<u8>,
+    pub(super) protocol: Vec<u8>,
+    pub(super) referer: Vec<u8>,
+    pub(super) user_agent: Vec<u8>,
+    pub(super) user: Vec<u8>,
 }
 
 #[cfg(test)]

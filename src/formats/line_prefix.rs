@@ -10,7 +10,7 @@
 
 use memchr::{memchr, memchr2};
 
-use super::bytes::begins;
+use super::bytes::{begins, is_shaped};
 use super::clf::starts_like_clf;
 use super::{Formats, Frame};
 use crate::log::client::Client;
@@ -662,18 +662,6 @@ fn after_name(line: &[u8]) -> Option<(&[u8], Option<LogTime>)> {
 fn after_word(line: &[u8]) -> Option<&[u8]> {
     let space = memchr(b' ', line)?;
     (space > 0).then(|| &line[space + 1..])
-}
-
-/// Whether a line starts like `shape`, where `0` is any digit and `d` a digit or a space.
-#[inline]
-fn is_shaped<const N: usize>(line: &[u8], shape: &[u8; N]) -> bool {
-    let fits = |(b, s): (&u8, &u8)| match s {
-        b'0' => b.is_ascii_digit(),
-        b'd' => b.is_ascii_digit() || *b == b' ',
-        other => b == other,
-    };
-    line.first_chunk::<N>()
-        .is_some_and(|start| start.iter().zip(shape).all(fits))
 }
 
 #[cfg(test)]

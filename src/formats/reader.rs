@@ -17,7 +17,7 @@ use super::discover::{
     Layouts, SAMPLE, SHARE, has_target, is_missing, is_request, is_status, is_status_code,
 };
 use super::line_prefix::{LinePrefix, UsualPrefix, without_colors};
-use super::unwrap::{ReadInner, UnwrapBuffers, read_within};
+use super::unwrap::{UnwrapBuffers, read_within};
 use super::{
     EntryBuffer, FieldBuffers, FieldKind, Fields, FormatLineParser, Frame, LogFormat, RequestField,
     TimeField, W3cHeader, loose_clf,
@@ -79,15 +79,6 @@ pub enum LineKind {
 /// The fewest lines that show that a log has absolute targets.
 const MIN_ABSOLUTE: usize = 10;
 
-/// Whether a known format explains a line.
-enum KnownLine {
-    None,
-    Known {
-        /// Its target has a scheme and a host.
-        is_absolute: bool,
-    },
-}
-
 impl LineContext<'_> {
     /// Whether the engine may parse a line first: no other format is requested or declared.
     #[must_use]
@@ -129,10 +120,10 @@ impl LogReader {
         let (mut lines, mut others, mut absolute) = (Vec::new(), Vec::new(), 0);
         for line in each(head) {
             let line = content(line);
-            match self.explanation(line, context) {
+            match self.known_target(line, context) {
                 _ if line.trim_ascii().is_empty() => others.push(line),
-                KnownLine::None => lines.push(line),
-                KnownLine::Known { is_absolute } => {
+                None => lines.push(line),
+                Some(is_absolute) => {
                     absolute += usize::from(is_absolute);
                     others.push(line);
                 }
@@ -169,10 +160,11 @@ impl LogReader {
         (taken * SHARE <= lines.len()).then(|| Arc::new(layouts))
     }
 
-    /// Whether a line is in a known format, and has a client in its place.
-    fn explanation(&mut self, line: &[u8], context: &LineContext<'_>) -> KnownLine {
+    /// Whether the target of a line has a scheme and a host; `None` if the line is in no known
+    /// format, or has no client in its place.
+    fn known_target(&mut self, line: &[u8], context: &LineContext<'_>) -> Option<bool> {
         if line.len() > context.max_line || is_error_log(line) {
-            return KnownLine::Known { is_absolute: false };
+            return Some(false);
         }
         let (kind, entry) = self.line(
             line,
@@ -203,11 +195,7 @@ impl LogReader {
         };
         let is_known = is_known && (!is_clf || entry.is_some_and(is_in_place));
         let is_absolute = entry.is_some_and(|entry| relative(entry.request).is_some());
-        if is_known || is_json(line) {
-            KnownLine::Known { is_absolute }
-        } else {
-            KnownLine::None
-        }
+        (is_known || is_json(line)).then_some(is_absolute)
     }
 
     /// Reads a single line of any format, without its newline. Updates the columns from header
@@ -414,92 +402,58 @@ impl LogReader {
                 return Some(kind);
             }
         }
-        let mut reader = InnerReader {
-            fields: FieldReader {
-                context,
-                buffers,
-                out,
-                reads_unknown_clients: false,
-                has_unknown_client: false,
-            },
+        let mut reader = FieldReader {
+            context,
+            buffers,
+            out,
             inner_entry,
-            text: inner,
-            kind: None,
+            inner,
+            inner_kind: None,
+            reads_unknown_clients: false,
+            has_unknown_client: false,
         };
-        if let Some(kind) = reader.fields.directly(text, None) {
+        if let Some(kind) = reader.directly(text, None) {
             return kind;
         }
         // Before lines within it: a line that is a request by itself is not looked into.
-        if let Some(kind) = reader.fields.by_detection(text, None) {
+        if let Some(kind) = reader.by_detection(text, None) {
             return Some(kind);
         }
         let json = context.formats.json();
         *prefix = read_within(text, json, unwrap, &mut reader);
-        if reader.kind.is_none() {
-            reader.kind = reader.fields.loosely(text, None);
+        if reader.inner_kind.is_none() {
+            reader.inner_kind = reader.loosely(text, None);
         }
         // A client may have chosen the text in the place of the user, with addresses in it.
-        if reader.kind.is_none() && reader.fields.has_unknown_client {
-            reader.fields.reads_unknown_clients = true;
+        if reader.inner_kind.is_none() && reader.has_unknown_client {
+            reader.reads_unknown_clients = true;
             *prefix = read_within(text, json, unwrap, &mut reader);
         }
-        let InnerReader { fields, kind, .. } = reader;
-        kind.or_else(|| {
-            let parser = row_parser.filter(|parser| parser.has_declared_columns(text))?;
-            let row = parser.read(text, fields.buffers);
-            push_fields(W3C, row, None, context, fields.out)
-        })
-        .or_else(|| with_unknown_client(text, context, fields.out))
-    }
-}
-
-/// Reads lines that are within others.
-struct InnerReader<'r, 'f> {
-    fields: FieldReader<'r, 'f>,
-    /// For a text that may be a line.
-    inner_entry: &'r mut EntryBuffer,
-    /// The last line that was read.
-    text: &'r mut Vec<u8>,
-    /// How it was read.
-    kind: Option<LineKind>,
-}
-
-impl ReadInner for InnerReader<'_, '_> {
-    fn read(&mut self, text: &[u8], time: Option<LogTime>) -> Option<()> {
-        self.kind = self.fields.inner(text, time);
-        self.text.clear();
-        self.text.extend_from_slice(text);
-        self.kind.map(|_| ())
-    }
-
-    fn is_line(&mut self, text: &[u8]) -> bool {
-        self.inner_entry.clear();
-        self.inner_entry.begin(b"");
         let FieldReader {
-            context,
             buffers,
-            reads_unknown_clients,
-            has_unknown_client,
+            out,
+            inner_kind,
             ..
-        } = &mut self.fields;
-        let mut fields = FieldReader {
-            context,
-            buffers,
-            out: self.inner_entry,
-            reads_unknown_clients: *reads_unknown_clients,
-            has_unknown_client: *has_unknown_client,
-        };
-        let is_line = fields.inner(text, None).is_some();
-        *has_unknown_client = fields.has_unknown_client;
-        is_line
+        } = reader;
+        inner_kind
+            .or_else(|| {
+                let parser = row_parser.filter(|parser| parser.has_declared_columns(text))?;
+                push_fields(W3C, parser.read(text, buffers), None, context, out)
+            })
+            .or_else(|| with_unknown_client(text, context, out))
     }
 }
 
 /// Tries formats. A line without a time of its own has the `time` of what is around it.
-struct FieldReader<'r, 'f> {
+pub(super) struct FieldReader<'r, 'f> {
     context: &'r LineContext<'f>,
     buffers: &'r mut FieldBuffers,
     out: &'r mut EntryBuffer,
+    /// The fields of a text that may be a line.
+    inner_entry: &'r mut EntryBuffer,
+    /// The last text that was read within the line, and how it was read.
+    inner: &'r mut Vec<u8>,
+    inner_kind: Option<LineKind>,
     /// Whether a line within another is read too if either of two addresses may be its client.
     reads_unknown_clients: bool,
     /// Such a line was not read.
@@ -507,6 +461,25 @@ struct FieldReader<'r, 'f> {
 }
 
 impl FieldReader<'_, '_> {
+    /// Reads a text that may be a line within the line; `None` if it is none. Its time is that of
+    /// what is around it.
+    pub(super) fn read_inner(&mut self, text: &[u8], time: Option<LogTime>) -> Option<()> {
+        self.inner_kind = self.inner(text, time);
+        self.inner.clear();
+        self.inner.extend_from_slice(text);
+        self.inner_kind.map(|_| ())
+    }
+
+    /// Whether a text is a line, without reading it.
+    pub(super) fn is_line(&mut self, text: &[u8]) -> bool {
+        std::mem::swap(&mut self.out, &mut self.inner_entry);
+        self.out.clear();
+        self.out.begin(b"");
+        let is_line = self.inner(text, None).is_some();
+        std::mem::swap(&mut self.out, &mut self.inner_entry);
+        is_line
+    }
+
     /// Reads a line that is within another.
     fn inner(&mut self, text: &[u8], time: Option<LogTime>) -> Option<LineKind> {
         match self.directly(text, time) {

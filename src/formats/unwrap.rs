@@ -10,6 +10,7 @@ use super::json::{KeyCache, is_request, may_be_line, unescape_line};
 use super::line_prefix::{
     LinePrefix, MAX_PREFIXES, StrippedLine, each_csv_column, stripped, without_colors,
 };
+use super::reader::FieldReader;
 use crate::log::time::LogTime;
 
 /// Buffers for lines that must be assembled.
@@ -23,14 +24,6 @@ pub(super) struct UnwrapBuffers {
     keys: KeyCache,
 }
 
-/// How a text is read that may be a line.
-pub(super) trait ReadInner {
-    /// Reads a text; `None` if it is no line. Its time is that of what is around it.
-    fn read(&mut self, text: &[u8], time: Option<LogTime>) -> Option<()>;
-    /// Whether a text is a line, without reading it.
-    fn is_line(&mut self, text: &[u8]) -> bool;
-}
-
 /// Reads the line within a line, and returns the writer of what is around it; `None` if there is
 /// none. The outermost writer that is not only blanks is returned.
 pub(super) fn read_within(
@@ -42,27 +35,27 @@ pub(super) fn read_within(
         time: time_buffer,
         keys,
     }: &mut UnwrapBuffers,
-    inner: &mut impl ReadInner,
+    reader: &mut FieldReader<'_, '_>,
 ) -> Option<LinePrefix> {
     let (mut rest, mut prefix, mut time) = (line, None, None);
     if let Some(plain) = without_colors(line, plain) {
         (rest, prefix) = (plain, Some(LinePrefix::Colors));
-        if inner.read(rest, time).is_some() {
+        if reader.read_inner(rest, time).is_some() {
             return prefix;
         }
     }
     let whole = rest;
-    if let Some(found) = after_prefixes(&mut rest, &mut time, inner) {
+    if let Some(found) = after_prefixes(&mut rest, &mut time, reader) {
         return Some(significant(prefix, found));
     }
-    if read_column(whole, unescaped, inner).is_some() {
+    if read_column(whole, unescaped, reader).is_some() {
         return Some(significant(prefix, LinePrefix::Csv));
     }
     // A column of CSV whose own quotes were taken off.
     let is_doubled = memchr::memmem::find(whole, b"\"\"").is_some();
     if is_doubled
-        && inner
-            .read(without_doubled_quotes(whole, unescaped), time)
+        && reader
+            .read_inner(without_doubled_quotes(whole, unescaped), time)
             .is_some()
     {
         return Some(significant(prefix, LinePrefix::Csv));
@@ -71,7 +64,7 @@ pub(super) fn read_within(
     time = enclosed.time(time_buffer).parse().or(time);
     let mut texts = enclosed.texts().iter().filter(|text| {
         unescape_line(text, unescaped)
-            && (enclosed.texts().len() == 1 || is_line_within(unescaped, inner))
+            && (enclosed.texts().len() == 1 || is_line_within(unescaped, reader))
     });
     // If two texts are lines, a client may have written one of them.
     let (text, None) = (texts.next()?, texts.next()) else {
@@ -80,8 +73,8 @@ pub(super) fn read_within(
     let is_unescaped = unescape_line(text, unescaped);
     let (mut rest, mut time) = (&unescaped[..], time);
     let is_read = is_unescaped
-        && (inner.read(rest, time).is_some()
-            || after_prefixes(&mut rest, &mut time, inner).is_some());
+        && (reader.read_inner(rest, time).is_some()
+            || after_prefixes(&mut rest, &mut time, reader).is_some());
     is_read.then(|| significant(prefix, LinePrefix::Json))
 }
 
@@ -89,7 +82,7 @@ pub(super) fn read_within(
 fn after_prefixes(
     rest: &mut &[u8],
     time: &mut Option<LogTime>,
-    inner: &mut impl ReadInner,
+    reader: &mut FieldReader<'_, '_>,
 ) -> Option<LinePrefix> {
     let mut first = None;
     for found in stripped(rest).take(MAX_PREFIXES) {
@@ -100,7 +93,7 @@ fn after_prefixes(
         } = found;
         (*rest, *time) = (next, next_time.or(*time));
         first = Some(first.map_or(prefix, |first| significant(Some(first), prefix)));
-        if inner.read(next, *time).is_some() {
+        if reader.read_inner(next, *time).is_some() {
             return first;
         }
     }
@@ -109,10 +102,10 @@ fn after_prefixes(
 
 /// Reads the line in a column of CSV. As in objects, only one column may be a line, and the others
 /// must be no request.
-fn read_column(line: &[u8], buffer: &mut Vec<u8>, inner: &mut impl ReadInner) -> Option<()> {
+fn read_column(line: &[u8], buffer: &mut Vec<u8>, reader: &mut FieldReader<'_, '_>) -> Option<()> {
     let (mut lines, mut time, mut facts) = ([&b""[..]; 2], None, [false; 3]);
     let columns = each_csv_column(line, |column| {
-        if may_be_line(column) && is_line_within(without_doubled_quotes(column, buffer), inner) {
+        if may_be_line(column) && is_line_within(without_doubled_quotes(column, buffer), reader) {
             lines = [column, lines[0]];
         } else {
             time = time.or_else(|| LogTime::parse_any_format(column));
@@ -129,9 +122,9 @@ fn read_column(line: &[u8], buffer: &mut Vec<u8>, inner: &mut impl ReadInner) ->
         Some(lines[0]).filter(|line| is_sole && !line.is_empty())?,
         buffer,
     );
-    inner
-        .read(rest, time)
-        .or_else(|| after_prefixes(&mut rest, &mut time, inner).map(|_| ()))
+    reader
+        .read_inner(rest, time)
+        .or_else(|| after_prefixes(&mut rest, &mut time, reader).map(|_| ()))
 }
 
 /// The text of a column, written to `buffer`.
@@ -146,11 +139,11 @@ fn without_doubled_quotes<'b>(column: &[u8], buffer: &'b mut Vec<u8>) -> &'b [u8
     buffer
 }
 
-fn is_line_within(text: &[u8], inner: &mut impl ReadInner) -> bool {
-    inner.is_line(text)
+fn is_line_within(text: &[u8], reader: &mut FieldReader<'_, '_>) -> bool {
+    reader.is_line(text)
         || stripped(text)
             .take(MAX_PREFIXES)
-            .any(|found| inner.is_line(found.rest))
+            .any(|found| reader.is_line(found.rest))
 }
 
 /// The first of two writers that is not only blanks.

@@ -25,11 +25,8 @@ use crate::os::system::list_folder;
 pub struct InputSource {
     /// As typed or found; `-` is standard input. May contain any bytes.
     pub path: PathBuf,
-    /// Named by the user, directly or by a glob, not found in a folder. Only then is a file that is
-    /// not a log an error.
-    pub named: bool,
-    /// Named by its own path. It is read as a log even if it looks like a server's error log.
-    pub literal: bool,
+    /// How it was found.
+    pub origin: InputOrigin,
     /// How it is read.
     pub kind: SourceKind,
     /// Device and inode, if known.
@@ -89,12 +86,12 @@ pub(crate) fn find(paths: &[PathBuf]) -> FoundInputs {
 
 /// How an input was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum InputOrigin {
-    /// It was given by name.
+pub enum InputOrigin {
+    /// It was given by name. It is read as a log even if it looks like a server's error log.
     Name,
     /// It matched a pattern, on the command line or in a server's configuration.
     Pattern,
-    /// It is in a folder.
+    /// It is in a folder. Only here it is no error that a file is not a log.
     Folder,
 }
 
@@ -142,8 +139,7 @@ impl Search {
             .map(|stat| (stat.st_dev, stat.st_ino));
         self.add(InputSource {
             path: PathBuf::from("-"),
-            named: true,
-            literal: true,
+            origin: InputOrigin::Name,
             kind: SourceKind::Stdin,
             id,
         });
@@ -167,9 +163,9 @@ impl Search {
     }
 
     /// Classifies a path that was found; follows symbolic links.
-    fn visit(&mut self, path: &Path, by: InputOrigin) {
+    fn visit(&mut self, path: &Path, origin: InputOrigin) {
         match fs::metadata(path) {
-            Ok(metadata) => self.classify(path, &metadata, by),
+            Ok(metadata) => self.classify(path, &metadata, origin),
             // A dangling link, or a file that was rotated since the folder was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 self.notice(format!("{} is a dangling link; skipped", path.display()));
@@ -178,11 +174,11 @@ impl Search {
         }
     }
 
-    fn classify(&mut self, path: &Path, metadata: &Metadata, by: InputOrigin) {
-        let (named, literal) = (by != InputOrigin::Folder, by == InputOrigin::Name);
+    fn classify(&mut self, path: &Path, metadata: &Metadata, origin: InputOrigin) {
+        let is_named = origin == InputOrigin::Name;
         let id = Some((metadata.dev(), metadata.ino()));
         let kind = metadata.file_type();
-        let may_be_pseudo = !literal || kind.is_dir();
+        let may_be_pseudo = !is_named || kind.is_dir();
         if may_be_pseudo && self.is_pseudo_file(path, metadata.dev()) {
             self.notice(format!(
                 "{} is on a pseudo file system of the kernel; skipped",
@@ -190,11 +186,10 @@ impl Search {
             ));
         } else if kind.is_dir() {
             self.folder(path, (metadata.dev(), metadata.ino()));
-        } else if kind.is_file() || kind.is_fifo() && literal {
+        } else if kind.is_file() || kind.is_fifo() && is_named {
             self.add(InputSource {
                 path: path.to_owned(),
-                named,
-                literal,
+                origin,
                 kind: if kind.is_file() {
                     SourceKind::File
                 } else {
@@ -202,7 +197,7 @@ impl Search {
                 },
                 id,
             });
-        } else if literal {
+        } else if is_named {
             self.problem(path, format!("is {}, not a log", describe(kind)));
         } else {
             // Reading a pipe that the user did not name could block forever.
@@ -407,9 +402,12 @@ mod tests {
             [".hidden", "B.log", "a.log", "b/10.log", "b/2.log", "b.log"]
         );
         assert!(
-            found.sources.iter().all(|source| !source.named
-                && source.kind == SourceKind::File
-                && source.id.is_some())
+            found
+                .sources
+                .iter()
+                .all(|source| source.origin == InputOrigin::Folder
+                    && source.kind == SourceKind::File
+                    && source.id.is_some())
         );
         assert_eq!((found.notices.len(), found.problems.len()), (0, 0));
     }
@@ -485,7 +483,12 @@ mod tests {
         let folder = folder(&["b.log", "a.log", ".c.log", "d.txt", "deep/e.log", "[x].log"]);
         let found = find(&[folder.path().join("*.log"), folder.path().join("*.gz")]);
         assert_eq!(names(&found, &folder), ["[x].log", "a.log", "b.log"]);
-        assert!(found.sources.iter().all(|source| source.named));
+        assert!(
+            found
+                .sources
+                .iter()
+                .all(|source| source.origin != InputOrigin::Folder)
+        );
         assert_eq!(found.no_match, [folder.path().join("*.gz")]);
         // An existing file is that file, even if its name looks like a glob.
         assert_eq!(
@@ -562,8 +565,8 @@ mod tests {
         let found = find(&["-".into(), "-".into()]);
         assert_eq!((found.sources.len(), found.notices.len()), (1, 1));
         assert_eq!(
-            (found.sources[0].kind, found.sources[0].named),
-            (SourceKind::Stdin, true)
+            (found.sources[0].kind, found.sources[0].origin),
+            (SourceKind::Stdin, InputOrigin::Name)
         );
     }
 }

@@ -83,7 +83,7 @@ pub(super) struct BlockLimits {
 
 /// A [`Chunk`] that owns its lines, so that another thread can process it.
 #[derive(Debug)]
-pub(super) struct LineBlock {
+pub(crate) struct LineBlock {
     offset: u64,
     body: BlockBody,
 }
@@ -101,7 +101,7 @@ enum BlockBody {
 
 impl LineBlock {
     /// These whole lines.
-    pub(super) fn of_lines(offset: u64, buffer: Vec<u8>) -> Self {
+    pub(crate) fn of_lines(offset: u64, buffer: Vec<u8>) -> Self {
         let len = buffer.len();
         Self {
             offset,
@@ -110,7 +110,7 @@ impl LineBlock {
     }
 
     /// Text that was skipped.
-    pub(super) fn of_skipped(offset: u64, skipped: SkippedText) -> Self {
+    pub(crate) fn of_skipped(offset: u64, skipped: SkippedText) -> Self {
         Self {
             offset,
             body: BlockBody::Skipped(skipped),
@@ -118,7 +118,7 @@ impl LineBlock {
     }
 
     /// The lines as a chunk.
-    pub(super) fn chunk(&self) -> Chunk<'_> {
+    pub(crate) fn chunk(&self) -> Chunk<'_> {
         let body = match &self.body {
             BlockBody::Lines { buffer, len } => Body::Lines(&buffer[..*len]),
             BlockBody::Skipped(skipped) => Body::Skipped(*skipped),
@@ -130,7 +130,7 @@ impl LineBlock {
     }
 
     /// The buffer, to pass to [`LineBlockReader::recycle`].
-    pub(super) fn into_buffer(self) -> Vec<u8> {
+    pub(crate) fn into_buffer(self) -> Vec<u8> {
         match self.body {
             BlockBody::Lines { buffer, .. } => buffer,
             BlockBody::Skipped(_) => Vec::new(),

@@ -8,10 +8,10 @@
 //! uncompressed one. Callers use them to decide whether and how to read the file; nothing is
 //! counted. A file that cannot be read gives no error: reading it later reports the error.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::ops::ControlFlow;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use memchr::{memchr, memrchr};
@@ -19,6 +19,7 @@ use memchr::{memchr, memrchr};
 use super::decompress::Decompressor;
 use super::line_blocks::{BlockLimits, Body, LineBlockReader};
 use super::magic::{self, Compression, HEAD};
+use super::read::open;
 use super::read_context::OpenError;
 use super::readers::PeekReader;
 use super::sparse::leading_nuls;
@@ -194,11 +195,7 @@ pub(crate) fn read_head_tail(path: &Path, max_bytes: usize) -> Option<HeadTail> 
 
 /// Opens a regular file whose text can be read.
 fn open_text(path: &Path) -> Option<(File, Option<Compression>)> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)
-        .ok()?;
+    let file = open(path).ok()?;
     file.metadata().ok().filter(std::fs::Metadata::is_file)?;
     let mut head = vec![0; HEAD];
     let read = file.read_at(&mut head, 0).ok()?;

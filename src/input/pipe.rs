@@ -11,6 +11,7 @@ use std::thread;
 
 use memchr::{memchr, memchr_iter, memrchr};
 
+use super::find::InputOrigin;
 use super::line_blocks::{Body, LineBlock, SkippedText};
 use super::sparse::leading_nuls;
 use super::tail::LineChunk;
@@ -79,8 +80,7 @@ impl Pipe {
                 log: 0,
                 generation: 0,
                 path: Path::new(STDIN),
-                named: true,
-                from_pattern: false,
+                origin: InputOrigin::Name,
                 fresh: true,
                 lines_before: self.lines,
                 chunk,
@@ -218,7 +218,9 @@ mod tests {
         let mut lines = Vec::new();
         while pipe.end().is_none() {
             pipe.read(&mut |line_chunk| {
-                assert!(line_chunk.named && line_chunk.path == Path::new("-"));
+                assert!(
+                    line_chunk.origin == InputOrigin::Name && line_chunk.path == Path::new("-")
+                );
                 match line_chunk.chunk.body {
                     Body::Skipped(_) => {
                         lines.push((line_chunk.chunk.offset, line_chunk.lines_before, None));

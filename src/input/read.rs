@@ -18,14 +18,16 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::decompress::Decompressor;
 use super::file_snapshot::FileSnapshot;
 use super::find::{InputSource, SourceKind};
+pub(crate) use super::line_blocks::LineBlock;
+use super::line_blocks::LineBlockReader;
 pub use super::line_blocks::{Body, Chunk, SkippedText};
-use super::line_blocks::{LineBlock, LineBlockReader};
 use super::magic;
 use super::magic::{Compression, HEAD};
 pub use super::read_context::{MAX_LINE, OpenError, ReadOptions, ReadSummary};
 use super::read_context::{ReadContext, WorkSizes};
 use super::readers::{CancellableReader, CountingReader, PeekReader, PollingReader};
 use super::regular_file::read_regular;
+use crate::os::system::lock;
 
 /// Like [`read_observed`], without an observer.
 ///
@@ -108,7 +110,7 @@ pub(super) fn read_by<T: Send>(
 
 /// Opens without blocking: a named pipe without a writer is waited for later, where the caller can
 /// stop it.
-fn open(path: &Path) -> io::Result<File> {
+pub(crate) fn open(path: &Path) -> io::Result<File> {
     OpenOptions::new()
         .read(true)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
@@ -269,25 +271,10 @@ fn process_all<R: Read + Send, T: Send>(
             scope.spawn(move |_| {
                 waiting.fetch_sub(1, Ordering::Relaxed);
                 context.process_and_commit(&block);
-                put_buffer(spare, block);
+                lock(spare).push(block.into_buffer());
             });
-            lines.recycle(take_buffer(spare));
+            lines.recycle(lock(spare).pop().unwrap_or_default());
         }
         Ok(())
     })
-}
-
-/// Buffers are only reused to save work, so a list that a panic poisoned is ignored.
-fn put_buffer(spare: &Mutex<Vec<Vec<u8>>>, block: LineBlock) {
-    if let Ok(mut spare) = spare.lock() {
-        spare.push(block.into_buffer());
-    }
-}
-
-fn take_buffer(spare: &Mutex<Vec<Vec<u8>>>) -> Vec<u8> {
-    spare
-        .lock()
-        .ok()
-        .and_then(|mut spare| spare.pop())
-        .unwrap_or_default()
 }

@@ -28,6 +28,7 @@ use super::readers::check_stop;
 use super::sparse::{read_full_at, text_span};
 use super::{ByteRange, Mmap, failpoint, magic};
 use crate::log::source::LineSpan;
+use crate::os::system::lock;
 
 /// A file smaller than this is read faster than it is mapped.
 const MIN_MMAP_BYTES: u64 = 1 << 20;
@@ -113,23 +114,31 @@ fn line_bound(
     if at <= text.start && at < text.end {
         return Ok(0);
     }
-    let mut source = FileRangeReader {
+    let source = FileRangeReader {
         file,
         span: at.saturating_sub(1).min(text.end)..text.end,
         stop,
     };
-    let mut buffer = vec![0; FIRST_READ];
+    let next = line_after_newline(source, &mut vec![0; SEARCH_READ])?;
+    Ok(next.filter(|next| *next < text.end).unwrap_or(len))
+}
+
+/// The start of the first line after a newline in `source`.
+fn line_after_newline(
+    mut source: FileRangeReader<'_>,
+    buffer: &mut [u8],
+) -> io::Result<Option<u64>> {
+    let mut step = FIRST_READ.min(buffer.len());
     loop {
         let from = source.span.start;
-        let read = source.read(&mut buffer)?;
-        if let Some(newline) = memchr(b'\n', &buffer[..read]) {
-            let next = from + newline as u64 + 1;
-            return Ok(if next < text.end { next } else { len });
-        }
+        let read = source.read(&mut buffer[..step])?;
         if read == 0 {
-            return Ok(len);
+            return Ok(None);
         }
-        buffer.resize(SEARCH_READ, 0);
+        if let Some(newline) = memchr(b'\n', &buffer[..read]) {
+            return Ok(Some(from + newline as u64 + 1));
+        }
+        step = buffer.len();
     }
 }
 
@@ -298,20 +307,8 @@ impl<'a, T: Send> RegularFileReader<'a, T> {
         if range.start == self.span.start {
             return Ok(Some(range.start));
         }
-        let mut source = self.source(range.clone());
         buffer.resize(buffer.len().max(self.block()), 0);
-        let mut step = FIRST_READ.min(buffer.len());
-        loop {
-            let at = source.span.start;
-            let read = source.read(&mut buffer[..step])?;
-            if read == 0 {
-                return Ok(None);
-            }
-            if let Some(newline) = memchr(b'\n', &buffer[..read]) {
-                return Ok(Some(at + newline as u64 + 1));
-            }
-            step = buffer.len();
-        }
+        line_after_newline(self.source(range.clone()), buffer)
     }
 
     /// Bytes per read, at most the length of the text.
@@ -425,13 +422,6 @@ impl Read for FileRangeReader<'_> {
             )),
         }
     }
-}
-
-/// The lock is held only for a push, so a panic cannot leave the data inconsistent.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Divides `span` at multiples of `size`, so that range borders do not depend on where the text

@@ -456,6 +456,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::input::find::InputOrigin;
 
     #[test]
     fn rotated_names_are_known() {
@@ -642,8 +643,7 @@ mod tests {
             .iter()
             .map(|path| InputSource {
                 path: path.into(),
-                named: true,
-                literal: true,
+                origin: InputOrigin::Name,
                 kind: kind(path),
                 id: None,
             })

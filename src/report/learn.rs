@@ -20,7 +20,7 @@ use crate::log::source::SourceInfo;
 use crate::log::time::LogTime;
 use crate::rules::{Class, RuleSet};
 use crate::scan::input_summary::InputSummary;
-use crate::tally::{SampleContent, Tally, UnmatchedPath};
+use crate::tally::{Tally, UnmatchedPath};
 use crate::text::redact::mask;
 
 /// At most one other client for this many probers. Probers often request one path only, but a
@@ -181,20 +181,18 @@ fn proposal_for<'a>(
     path: &'a str,
     sources: &'a [SourceInfo],
 ) -> Proposal<'a> {
-    let (sample, source) = (
-        &unmatched.sample,
-        &sources[unmatched.sample.position.input as usize],
-    );
+    let (_, position) = unmatched.earliest;
+    let source = &sources[position.input as usize];
     let (first_time, last_time) = unmatched.times.unzip();
     let mut statuses = unmatched.statuses.clone();
     statuses.sort_unstable();
     let example = ProposalExample {
         source: &source.path,
-        line: source.line_number(sample.position.chunk, sample.position.line),
+        line: source.line_number(position.chunk, position.line),
         // The target is stored only if it differs from the path.
-        target: match &sample.content {
-            SampleContent::Line { text, .. } if !text.is_empty() => text.to_vec(),
-            _ => path.as_bytes().to_vec(),
+        target: match &*unmatched.target {
+            b"" => path.as_bytes().to_vec(),
+            target => target.to_vec(),
         },
         status: unmatched.status,
     };

@@ -334,7 +334,7 @@ impl Condition {
             )
         };
         let header_field = |field| {
-            if unless.headers_in_effect(request) {
+            if unless.in_effect(request) {
                 bit::of_field(field)
             } else {
                 0
@@ -391,10 +391,7 @@ fn find<'a>(
     mask: u16,
     field: &impl Fn(Field) -> &'a [u8],
 ) -> Option<TextSpan> {
-    let fields = Field::ALL
-        .into_iter()
-        .filter(|f| mask & bit::of_field(*f) != 0);
-    fields
+    fields(mask)
         .map(|f| (f, in_text(field(f))))
         .find_map(|(f, range)| {
             Some(TextSpan {

@@ -138,7 +138,7 @@ impl Exceptions {
     }
 
     /// Whether text that a client can add to any request may exempt this one.
-    fn in_effect(&self, request: &RequestFacts<'_>) -> bool {
+    pub(super) fn in_effect(&self, request: &RequestFacts<'_>) -> bool {
         self.ignores_status || request.is_unanswered()
     }
 
@@ -149,11 +149,6 @@ impl Exceptions {
         } else {
             self.fields & bit::of_field(Field::Path)
         }
-    }
-
-    /// Whether a header may exempt a request.
-    pub(super) fn headers_in_effect(&self, request: &RequestFacts<'_>) -> bool {
-        self.in_effect(request)
     }
 
     /// Whether excepted text is removed, instead of exempting the whole request.

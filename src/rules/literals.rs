@@ -263,7 +263,12 @@ impl Literals {
 
     /// Searches `bytes`, which must be in lower case, and records hits; `regions` are the ranges of
     /// the fields. Returns whether any literal was found, in the right place or not.
-    pub(crate) fn mark(&self, bytes: &[u8], regions: &Regions, hits: &mut LiteralHits) -> bool {
+    pub(crate) fn find_hits(
+        &self,
+        bytes: &[u8],
+        regions: &Regions,
+        hits: &mut LiteralHits,
+    ) -> bool {
         let mut any = false;
         self.find(bytes, |literal, range| {
             any = true;
@@ -277,7 +282,7 @@ impl Literals {
         any
     }
 
-    /// Searches like [`mark`](Self::mark), and calls `each` for every literal that was found, in
+    /// Searches like [`find_hits`](Self::find_hits), and calls `each` for every literal that was found, in
     /// the right place or not, ordered by end and then by start. Exceptions are left out.
     pub(crate) fn find_all(
         &self,
@@ -491,7 +496,7 @@ mod tests {
         assert!(matches!(literals.finder, Finder::Automaton(_)));
         let mut hits = LiteralHits::default();
         hits.clear(100);
-        assert!(literals.mark(&[b'a'; 7], &Regions::only(Field::Path, 7), &mut hits));
+        assert!(literals.find_hits(&[b'a'; 7], &Regions::only(Field::Path, 7), &mut hits));
         assert_eq!(hits.touched().len(), 4);
     }
 
@@ -534,7 +539,7 @@ mod tests {
             let [with, without] = RULES.each_ref().map(|set| {
                 let (mut hits, mut matches) = (LiteralHits::default(), Vec::new());
                 hits.clear(set.rules().len());
-                let any = of(set, headers).mark(&text, &regions, &mut hits);
+                let any = of(set, headers).find_hits(&text, &regions, &mut hits);
                 of(set, headers).find_all(&text, &regions, |found| matches.push(found));
                 let mut marked: Vec<_> = hits.touched().iter().map(|&rule| (rule, hits.of(rule))).collect();
                 marked.sort_unstable();

@@ -8,39 +8,31 @@ use crate::engine::{LineScanner, ScanOptions, WorkerState};
 use crate::formats::reader::{LineContext, LogReader, looks_like_clf};
 use crate::log::finding::Findings;
 
-/// Scans lines of any format. Keeps its buffers.
-#[derive(Debug, Default)]
-pub(crate) struct AnyFormatScanner {
-    log_reader: LogReader,
-}
-
-impl AnyFormatScanner {
-    /// Scans whole lines; the last one may lack its newline.
-    pub(crate) fn scan(
-        &mut self,
-        line_scanner: LineScanner<'_>,
-        scan_options: &ScanOptions,
-        lines: &[u8],
-        context: &LineContext<'_>,
-        worker_state: &mut WorkerState,
-    ) -> Findings {
-        // The user requested a format that the engine reads, and no other.
-        let is_clf = scan_options.format.is_some();
-        let direct = (is_clf || context.is_clf_first() && looks_like_clf(lines))
-            .then(|| line_scanner.scan(lines, worker_state));
-        let mut findings = match direct {
-            Some(findings) if is_clf || findings.lines.unparsed == 0 => findings,
-            direct if self.log_reader.is_needed(lines, context) => {
-                if let Some(findings) = direct {
-                    worker_state.recycle(findings);
-                }
-                line_scanner.scan_any(lines, context, &mut self.log_reader, worker_state)
+/// Scans whole lines; the last one may lack its newline.
+pub(crate) fn scan_any_format(
+    log_reader: &mut LogReader,
+    line_scanner: LineScanner<'_>,
+    scan_options: &ScanOptions,
+    lines: &[u8],
+    context: &LineContext<'_>,
+    worker_state: &mut WorkerState,
+) -> Findings {
+    // The user requested a format that the engine reads, and no other.
+    let is_clf = scan_options.format.is_some();
+    let direct = (is_clf || context.is_clf_first() && looks_like_clf(lines))
+        .then(|| line_scanner.scan(lines, worker_state));
+    let mut findings = match direct {
+        Some(findings) if is_clf || findings.lines.unparsed == 0 => findings,
+        direct if log_reader.is_needed(lines, context) => {
+            if let Some(findings) = direct {
+                worker_state.recycle(findings);
             }
-            direct => direct.unwrap_or_else(|| line_scanner.scan(lines, worker_state)),
-        };
-        findings.lines.unread = unread_fields::count(&findings, lines, &worker_state.names);
-        findings
-    }
+            line_scanner.scan_any(lines, context, log_reader, worker_state)
+        }
+        direct => direct.unwrap_or_else(|| line_scanner.scan(lines, worker_state)),
+    };
+    findings.lines.unread = unread_fields::count(&findings, lines, &worker_state.names);
+    findings
 }
 
 #[cfg(test)]
@@ -165,7 +157,7 @@ mod tests {
             let context = LineContext { formats: &FORMATS, preferred: &[], header: W3cHeader::from_log_start(&text, 600), layouts: None, clients: ClientPosition::Unknown, max_line: 600 };
             let line_scanner = LineScanner::new(&RULES, &scan_options);
             let mut worker_state = WorkerState::default();
-            let found = with_names(AnyFormatScanner::default().scan(line_scanner, &scan_options, &text, &context, &mut worker_state), &worker_state);
+            let found = with_names(scan_any_format(&mut LogReader::default(), line_scanner, &scan_options, &text, &context, &mut worker_state), &worker_state);
             let mut worker_state = WorkerState::default();
             let mut expected = line_scanner.scan_any(&text, &context, &mut LogReader::default(), &mut worker_state);
             expected.lines.unread = unread_fields::count(&expected, &text, &worker_state.names);

@@ -10,9 +10,9 @@ use std::sync::Mutex;
 
 use rayon::prelude::*;
 
-use super::worker::lock;
 use crate::collections::intern::SymbolTables;
 use crate::log::finding::{Findings, RuleId};
+use crate::os::system::lock;
 use crate::tally::LinePosition;
 use crate::text::short_bytes::append;
 
@@ -147,10 +147,7 @@ impl HitSpool {
     ) -> io::Result<()> {
         let SpoolState {
             file, mut blocks, ..
-        } = self
-            .state
-            .into_inner()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        } = std::mem::take(&mut *lock(&self.state));
         blocks.sort_unstable_by_key(|block| block.position);
         let threads = rayon::current_num_threads();
         // A thread takes only its own state, so none waits.

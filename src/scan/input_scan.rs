@@ -5,12 +5,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 
+use super::any_format::scan_any_format;
 use super::hit_spool::HitSpool;
 use super::input_stats::{HitLines, InputStats};
-use super::log::{ScannedLog, SkippedLog};
+use super::log::ScannedLog;
 use super::log_detection::nul_bytes_problem;
 use super::w3c_headers::W3cHeaderIndex;
-use super::worker::{InFlightGuard, WorkerPool, lock};
+use super::worker::{InFlightGuard, WorkerPool};
 use super::{BatchOptions, ScanJob};
 use crate::engine::LineScanner;
 use crate::formats::ForwardedLines;
@@ -18,6 +19,7 @@ use crate::input::find::{InputOrigin, InputSource, SourceKind, describe_denied};
 use crate::input::read::{self, Body, Chunk, OpenError, ReadOptions, ReadSummary};
 use crate::log::finding::Findings;
 use crate::log::source::{LineSpan, SourceInfo};
+use crate::os::system::lock;
 use crate::scan::input_summary::{InputSummary, SkipReason};
 use crate::tally::LinePosition;
 
@@ -53,7 +55,6 @@ pub(super) struct InputResult {
 pub(super) struct ScanNotes {
     pub(super) notices: Vec<String>,
     pub(super) without_time: u64,
-    pub(super) stopped: bool,
     pub(super) has_forwarded: bool,
     pub(super) hits: HitLines,
 }
@@ -126,7 +127,7 @@ impl<'a> InputScan<'a> {
         let log = OnceLock::new();
         if source.kind == SourceKind::File {
             log.get_or_init(|| {
-                ScannedLog::of_file(&source.path, origin(source), job.formats, job.scan_options)
+                ScannedLog::of_file(&source.path, source.origin, job.formats, job.scan_options)
             });
         }
         Self {
@@ -146,7 +147,7 @@ impl<'a> InputScan<'a> {
     /// Reads the input to its end, or `reader` in its place.
     pub(super) fn read(self, reader: Option<&mut (dyn Read + Send)>) -> InputResult {
         if let Some(log) = self.log.get().filter(|log| !log.is_access_log())
-            && !self.source.named
+            && self.source.origin == InputOrigin::Folder
         {
             self.options.progress.fetch_add(
                 self.source
@@ -157,7 +158,7 @@ impl<'a> InputScan<'a> {
             );
             return InputResult::not_a_log(
                 self.source.path.as_os_str().as_bytes().to_vec(),
-                log.skipped().what,
+                log.skipped(),
             );
         }
         let observer = &|chunk: Chunk<'_>| self.observe(chunk);
@@ -211,7 +212,7 @@ impl<'a> InputScan<'a> {
         self.log.get_or_init(|| {
             ScannedLog::new(
                 &self.source.path,
-                origin(self.source),
+                self.source.origin,
                 first,
                 formats,
                 scan_options,
@@ -239,7 +240,8 @@ impl<'a> InputScan<'a> {
                     self.log(b"")
                         .context(formats, scan_options, self.headers.at(chunk.offset));
                 let mut worker_state = self.workers.worker_state(worker);
-                let findings = self.workers.scanner(worker).scan(
+                let findings = scan_any_format(
+                    &mut self.workers.log_reader(worker),
                     self.line_scanner,
                     scan_options,
                     lines,
@@ -305,7 +307,7 @@ impl<'a> InputScan<'a> {
         let path = self.source.path.as_os_str().as_bytes().to_vec();
         let (reading, unread) = match reading {
             Ok(reading) => (reading, None),
-            Err(OpenError::NoLog(what)) if !self.source.named => {
+            Err(OpenError::NoLog(what)) if self.source.origin == InputOrigin::Folder => {
                 return InputResult::not_a_log(
                     path,
                     Some(format!("skipped: {what}, not an access log")),
@@ -323,20 +325,21 @@ impl<'a> InputScan<'a> {
             ..
         } = *self.job;
         let InputState {
-            stats,
+            mut stats,
             runs,
             forwarded,
         } = std::mem::take(&mut *lock(&self.state));
         let log = self.log(b"");
         let lines = stats.lines.lines;
+        stats.bytes = reading.bytes;
         let is_skipped = lines > 0 && !log.is_access_log();
         let source = SourceInfo::new(path.clone(), reading.generation, runs);
         let mut notices = reading.notes.clone();
         notices.extend(log.notices(&stats.lines, formats));
         let mut problem = unread;
         if is_skipped {
-            let SkippedLog { what, is_requested } = log.skipped();
-            if !is_requested {
+            let what = log.skipped();
+            if !log.is_named_binary() {
                 return InputResult::not_a_log(path, what);
             }
             problem = problem.or(what);
@@ -356,7 +359,6 @@ impl<'a> InputScan<'a> {
         let notes = ScanNotes {
             notices,
             without_time: stats.without_time,
-            stopped: reading.stopped,
             has_forwarded: forwarded.are_most(),
             hits: if is_skipped {
                 HitLines::default()
@@ -367,7 +369,7 @@ impl<'a> InputScan<'a> {
         let input = InputSummary {
             problem,
             spans,
-            ..stats.input(path, reading.bytes)
+            ..stats.input(path)
         };
         InputResult {
             source,
@@ -375,9 +377,4 @@ impl<'a> InputScan<'a> {
             notes,
         }
     }
-}
-
-/// How a source was found.
-fn origin(source: &InputSource) -> InputOrigin {
-    InputOrigin::new(source.named, !source.literal)
 }

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 /// Line counts, without the hits.
 #[derive(Debug, Default)]
 pub(crate) struct InputStats {
+    pub(crate) bytes: u64,
     pub(crate) lines: LineCounts,
     pub(crate) requests: u64,
     pub(crate) without_time: u64,
@@ -76,6 +77,7 @@ impl InputStats {
 
     /// Adds other counts.
     pub(crate) fn merge(&mut self, other: &Self) {
+        self.bytes += other.bytes;
         self.hits.add(other.hits);
         self.lines.add(&other.lines);
         self.requests += other.requests;
@@ -84,13 +86,13 @@ impl InputStats {
     }
 
     /// The counts as an input of a report.
-    pub(crate) fn input(&self, path: Vec<u8>, bytes: u64) -> InputSummary {
+    pub(crate) fn input(&self, path: Vec<u8>) -> InputSummary {
         let (first_time, last_time) = self.times.unzip();
         InputSummary {
             path,
             format: LogFormat::most_frequent(&self.lines.parsed, &self.lines.others),
             counts: LineTotals {
-                bytes,
+                bytes: self.bytes,
                 lines: self.lines.lines,
                 parsed: self.lines.parsed(),
                 unparsed: self.lines.unparsed,
@@ -112,66 +114,55 @@ impl InputStats {
 /// Line counts by path; the lines of rotated logs stay with the path they had.
 #[derive(Debug, Default)]
 pub(crate) struct PathStats {
-    /// The counts and bytes of each path.
-    paths: BTreeMap<Vec<u8>, (InputStats, u64)>,
+    paths: BTreeMap<Vec<u8>, InputStats>,
 }
 
 impl PathStats {
     /// Counts lines and their bytes.
     pub(crate) fn count(&mut self, path: &[u8], bytes: u64, findings: &Findings) {
         if !self.paths.contains_key(path) {
-            self.paths.insert(path.to_vec(), Default::default());
+            self.paths.insert(path.to_vec(), InputStats::default());
         }
-        let Some((stats, sum)) = self.paths.get_mut(path) else {
+        let Some(stats) = self.paths.get_mut(path) else {
             return;
         };
         stats.add(findings);
-        *sum += bytes;
+        stats.bytes += bytes;
     }
 
     /// Whether so many lines that match a rule are in no known format that it is a problem.
     pub(crate) fn has_unparsed_hits(&self) -> bool {
         let mut hits = HitLines::default();
-        self.paths
-            .values()
-            .for_each(|(stats, _)| hits.add(stats.hits));
+        self.paths.values().for_each(|stats| hits.add(stats.hits));
         hits.are_much_unparsed()
     }
 
     /// The number of all lines.
     pub(crate) fn lines(&self) -> u64 {
-        self.paths
-            .values()
-            .map(|(stats, _)| stats.lines.lines)
-            .sum()
+        self.paths.values().map(|stats| stats.lines.lines).sum()
     }
 
     /// The number of lines of one path.
     pub(crate) fn lines_of(&self, path: &[u8]) -> u64 {
-        self.paths
-            .get(path)
-            .map_or(0, |(stats, _)| stats.lines.lines)
+        self.paths.get(path).map_or(0, |stats| stats.lines.lines)
     }
 
     /// The warning about fields of one path that were not read.
     pub(crate) fn warning_of(&self, path: &[u8]) -> Option<String> {
         self.paths
             .get(path)
-            .and_then(|(stats, _)| unread_fields::warning(&stats.lines.unread))
+            .and_then(|stats| unread_fields::warning(&stats.lines.unread))
     }
 
     /// Lines without a time, if a time range is set.
     pub(crate) fn without_time(&self) -> u64 {
-        self.paths
-            .values()
-            .map(|(stats, _)| stats.without_time)
-            .sum()
+        self.paths.values().map(|stats| stats.without_time).sum()
     }
 
     /// The inputs by path, each with this number of hits.
     pub(crate) fn inputs(&self, hits: &BTreeMap<Vec<u8>, u64>) -> Vec<InputSummary> {
-        let input = |(path, (stats, bytes)): (&Vec<u8>, &(InputStats, u64))| {
-            let mut input = stats.input(path.clone(), *bytes);
+        let input = |(path, stats): (&Vec<u8>, &InputStats)| {
+            let mut input = stats.input(path.clone());
             input.counts.hits = hits.get(path).copied().unwrap_or(0);
             input
         };

@@ -106,10 +106,9 @@ impl ScannedLog {
         } else {
             None
         };
-        let by = InputOrigin::new(line_chunk.named, line_chunk.from_pattern);
         let mut log = Self::new(
             line_chunk.path,
-            by,
+            line_chunk.origin,
             first.as_deref().or(start.as_deref()).unwrap_or_default(),
             formats,
             scan_options,
@@ -261,7 +260,7 @@ impl ScannedLog {
         scan_options: &ScanOptions,
     ) -> Option<String> {
         if !self.is_access_log() {
-            return self.skipped().what;
+            return self.skipped();
         }
         if self.head.has_cr_lines {
             return Some(CR_PROBLEM.to_owned());
@@ -282,15 +281,18 @@ impl ScannedLog {
         self.examined.is_some()
     }
 
+    /// Whether it is binary data that the user gave by its name, so that this is a problem.
+    pub(crate) fn is_named_binary(&self) -> bool {
+        self.head.is_binary && self.by == InputOrigin::Name
+    }
+
     /// What to print if it is not an access log.
-    pub(crate) fn skipped(&self) -> SkippedLog {
-        let is_requested = self.head.is_binary && self.by == InputOrigin::Name;
-        let what = if is_requested {
+    pub(crate) fn skipped(&self) -> Option<String> {
+        if self.is_named_binary() {
             Some(BINARY_PROBLEM.to_owned())
         } else {
             skipped_message(&self.head, &self.path)
-        };
-        SkippedLog { what, is_requested }
+        }
     }
 
     /// The notices about its lines.
@@ -330,14 +332,6 @@ impl ScannedLog {
 fn end_of(line_chunk: &LineChunk<'_>) -> u64 {
     let Chunk { offset, body } = line_chunk.chunk;
     offset + body.bytes()
-}
-
-/// A log whose lines are not matched.
-pub(crate) struct SkippedLog {
-    /// What to print.
-    pub(crate) what: Option<String>,
-    /// The user gave its name, so that this is a problem.
-    pub(crate) is_requested: bool,
 }
 
 #[cfg(test)]

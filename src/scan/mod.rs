@@ -27,10 +27,11 @@ use rayon::prelude::*;
 
 use crate::engine::ScanOptions;
 use crate::formats::Formats;
-use crate::input::find::{FoundInputs, InputSource, SourceKind};
+use crate::input::find::{FoundInputs, InputOrigin, InputSource, SourceKind};
 use crate::input::{ByteRange, Mmap};
 use crate::log::client::Ipv6Prefix;
 use crate::log::source::SourceInfo;
+use crate::os::system::lock;
 use crate::rules::RuleSet;
 use crate::scan::input_summary::InputSummary;
 use crate::scan::input_summary::skipped_notices;
@@ -41,7 +42,7 @@ use input_scan::{InputResult, InputScan};
 use input_stats::HitLines;
 use log_detection::READ_ANYWAY;
 use time_range::TimeRangeFilter;
-use worker::{WorkerPool, lock};
+use worker::WorkerPool;
 
 /// What every scan needs, of whole logs, of new lines or of live logs.
 #[derive(Debug, Clone, Copy)]
@@ -89,8 +90,6 @@ pub(crate) struct ScanResult {
     pub without_time: u64,
     /// Lines of an input have a field for the client behind a proxy.
     pub has_forwarded: bool,
-    /// The scan was stopped early.
-    pub stopped: bool,
 }
 
 /// Scans all sources on the current rayon pool. Errors of an input are in its
@@ -114,8 +113,7 @@ pub(crate) fn scan_reader<R: Read + Send>(
 ) -> ScanResult {
     let source = InputSource {
         path: name,
-        named: true,
-        literal: true,
+        origin: InputOrigin::Name,
         kind: SourceKind::Reader,
         id: None,
     };
@@ -188,7 +186,6 @@ fn scan_with(
             .extend(one.notices.into_iter().map(|notice| (number, notice)));
         scan.without_time += one.without_time;
         scan.has_forwarded |= one.has_forwarded;
-        scan.stopped |= one.stopped;
     }
     scan.spool = spool;
     scan

@@ -6,7 +6,7 @@
 //! text of the log.
 
 use crate::collections::intern::SymbolTables;
-use crate::formats::detect::shaped_like;
+use crate::formats::bytes::is_shaped;
 use crate::log::client::Client;
 use crate::log::finding::{Findings, UnreadFields};
 use crate::log::log_entry::{LogEntry, RequestLine};
@@ -143,8 +143,8 @@ fn is_public_address(token: &[u8]) -> bool {
 /// 2001 to 2033.
 fn is_like_time(token: &[u8]) -> bool {
     let seconds = token.split(|&byte| byte == b'.').next().unwrap_or_default();
-    token.windows(8).any(|part| shaped_like(part, b"00:00:00"))
-        || shaped_like(token, b"0000-00-00")
+    token.windows(8).any(|part| is_shaped(part, b"00:00:00"))
+        || is_shaped(token, b"0000-00-00")
         || seconds.first() == Some(&b'1')
             && matches!(seconds.len(), 10 | 13)
             && seconds.iter().all(u8::is_ascii_digit)

@@ -5,22 +5,20 @@
 //! inputs, headers are collected as chunks arrive. For other formats only the first bytes are read.
 
 use std::collections::HashMap;
-use std::fs::OpenOptions;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Mutex;
 
 use memchr::memchr;
 
-use super::worker::lock;
 use crate::formats::W3cHeader;
 use crate::input::ByteRange;
 use crate::input::find::{InputSource, SourceKind};
 use crate::input::lines::{InputLine, for_each_line};
-use crate::input::read::{Body, Chunk};
+use crate::input::read::{Body, Chunk, open};
 use crate::input::tail::LineChunk;
+use crate::os::system::lock;
 
 /// A byte-order mark may come first.
 pub(super) const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -156,10 +154,7 @@ fn index_file(path: &Path, max_line: usize, end: u64) -> io::Result<Option<Vec<(
     if !path.metadata()?.is_file() {
         return Ok(None);
     }
-    let mut file = OpenOptions::new()
-        .read(true)
-        .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
-        .open(path)?;
+    let mut file = open(path)?;
     let mut start = Vec::new();
     file.by_ref()
         .take(BOM.len() as u64)

@@ -6,12 +6,13 @@
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::any_format::AnyFormatScanner;
 use crate::collections::intern::SymbolTables;
 use crate::engine::{SharedCache, WorkerState};
+use crate::formats::reader::LogReader;
 use crate::log::client::Ipv6Prefix;
+use crate::os::system::lock;
 use crate::tally::{Budget, Tally};
 
 /// The number of cells, clients or paths that all workers may hold together. Each of two workers
@@ -45,7 +46,7 @@ pub(super) struct WorkerPool {
 struct Worker {
     state: Mutex<WorkerState>,
     tally: Mutex<Tally>,
-    scanner: Mutex<AnyFormatScanner>,
+    log_reader: Mutex<LogReader>,
     /// The number of findings that use IDs of the state and are not tallied yet.
     in_flight: AtomicUsize,
 }
@@ -103,9 +104,9 @@ impl WorkerPool {
         lock(&self.each[worker].state)
     }
 
-    /// The scanner of a worker.
-    pub(super) fn scanner(&self, worker: usize) -> MutexGuard<'_, AnyFormatScanner> {
-        lock(&self.each[worker].scanner)
+    /// The reader of a worker.
+    pub(super) fn log_reader(&self, worker: usize) -> MutexGuard<'_, LogReader> {
+        lock(&self.each[worker].log_reader)
     }
 
     /// The tally of a worker; its IDs refer to the names in the state.
@@ -144,12 +145,9 @@ impl WorkerPool {
 
     /// Merges all tallies, one after the other to limit memory.
     pub(super) fn into_tally(self) -> Tally {
-        let mut merged = self
-            .merged
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut merged = mem::take(&mut *lock(&self.merged));
         for worker in self.each {
-            merged.merge_deferred(worker.into_tally());
+            merged.merge_deferred(worker.take_tally());
         }
         merged.enforce_budget();
         merged
@@ -179,21 +177,10 @@ impl Worker {
         (is_full && is_idle).then(|| mem::take(&mut *tally).with_names(worker_state.reset()))
     }
 
-    fn into_tally(self) -> Tally {
-        let worker_state = self
-            .state
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner);
-        self.tally
-            .into_inner()
-            .unwrap_or_else(PoisonError::into_inner)
-            .with_names(worker_state.names)
+    fn take_tally(&self) -> Tally {
+        let names = mem::take(&mut lock(&self.state).names);
+        mem::take(&mut *lock(&self.tally)).with_names(names)
     }
-}
-
-/// Locks a mutex. A poisoned lock is used as is, because a panic ends the program anyway.
-pub(super) fn lock<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -9,16 +9,27 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+/// A web server, as messages name it.
+#[derive(Debug)]
+pub(crate) struct Server {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// The flag that names its configuration.
+    pub(super) flag: &'static str,
+    /// The directive that defines a format.
+    pub(super) format_directive: &'static str,
+}
+
 /// Why no logs were found.
 #[derive(Debug, Error)]
 pub(crate) enum ServerConfigError {
     /// The configuration itself cannot be read.
-    #[error("{}: cannot read the configuration: {source}; name it with {flag}=CONF, or name the logs themselves", path.display())]
+    #[error("{}: cannot read the configuration: {source}; name it with {}=CONF, or name the logs themselves", path.display(), .server.flag)]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// The flag that names it.
-        flag: &'static str,
+        /// The server.
+        server: &'static Server,
         /// The reason.
         source: io::Error,
     },
@@ -38,7 +49,9 @@ pub(crate) enum ServerConfigError {
     },
     /// A file with a syntax error, or one that is not a configuration.
     #[error(
-        "{location}: {what}; {server} would not start with it; pass its configuration with {flag}=CONF"
+        "{location}: {what}; {} would not start with it; pass its configuration with {}=CONF",
+        .server.name,
+        .server.flag
     )]
     Syntax {
         /// The location.
@@ -46,33 +59,31 @@ pub(crate) enum ServerConfigError {
         /// The error.
         what: String,
         /// The server.
-        server: &'static str,
-        /// The flag that names it.
-        flag: &'static str,
+        server: &'static Server,
     },
     /// A format that is not defined.
     #[error(
-        "{location}: no {directive} is named '{name}'; pass the whole configuration with {flag}=CONF, or the log itself with --log-format"
+        "{location}: no {} is named '{name}'; pass the whole configuration with {}=CONF, or the log itself with --log-format",
+        .server.format_directive,
+        .server.flag
     )]
     NoFormat {
         /// Where it is used.
         location: String,
         /// Its name.
         name: String,
-        /// `log_format` or `LogFormat`.
-        directive: &'static str,
-        /// The flag that names the configuration.
-        flag: &'static str,
+        /// The server.
+        server: &'static Server,
     },
     /// A configuration without an access log in a file.
-    #[error("{}: names no access log that is a file{}; name the logs themselves, or another configuration with {flag}=CONF", path.display(), reasons(.notices))]
+    #[error("{}: names no access log that is a file{}; name the logs themselves, or another configuration with {}=CONF", path.display(), reasons(.notices), .server.flag)]
     NoLog {
         /// The configuration.
         path: PathBuf,
         /// Skipped directives, as sentences.
         notices: Vec<String>,
-        /// The flag that names the configuration.
-        flag: &'static str,
+        /// The server.
+        server: &'static Server,
     },
 }
 
@@ -99,6 +110,26 @@ pub(super) struct ConfigLocation<'a> {
     pub(super) file: &'a Path,
     /// Starts at 1.
     pub(super) line: usize,
+}
+
+impl ConfigLocation<'_> {
+    /// The error of what is wrong here.
+    pub(super) fn syntax(self, what: &str, server: &'static Server) -> ServerConfigError {
+        ServerConfigError::Syntax {
+            location: self.to_string(),
+            what: what.to_owned(),
+            server,
+        }
+    }
+
+    /// The error of a file that is included here and cannot be read.
+    pub(super) fn include(self, path: &Path, source: io::Error) -> ServerConfigError {
+        ServerConfigError::Include {
+            location: self.to_string(),
+            path: path.to_owned(),
+            source,
+        }
+    }
 }
 
 impl fmt::Display for ConfigLocation<'_> {

@@ -10,6 +10,7 @@ mod nginx;
 
 pub(crate) use apache::read_apache;
 pub(crate) use diagnostics::ServerConfigError;
+use diagnostics::{ConfigNotices, Server};
 pub(crate) use nginx::read_nginx;
 
 use std::fs::File;
@@ -45,11 +46,11 @@ pub(crate) const APACHE_CONFIG_PATHS: [&str; 7] = [
 
 /// An access log that a configuration names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ConfiguredLog {
+pub(crate) struct ConfiguredLog<F = ConfiguredFormat> {
     /// The file, or a glob if its name has parts that only the server can expand.
     pub path: PathBuf,
-    /// The format of its lines.
-    pub format: ConfiguredFormat,
+    /// The format of its lines: a name, until everything was read.
+    pub format: F,
     /// Where it is configured: `file:line`. Unsanitized.
     pub location: String,
     /// What is unusual about it, to print after its path. May contain text of the configuration:
@@ -108,6 +109,56 @@ pub(crate) fn first_existing(paths: &[&str]) -> Option<PathBuf> {
         .map(Path::to_owned)
 }
 
+/// The main file of a configuration.
+fn read_main(path: &Path, server: &'static Server) -> Result<Vec<u8>, ServerConfigError> {
+    read_config(path).map_err(|source| ServerConfigError::Unreadable {
+        path: path.to_owned(),
+        server,
+        source,
+    })
+}
+
+/// The logs of the configuration at `path`, with their formats. `format_of` fails with a name that
+/// is not defined.
+fn resolve<F>(
+    path: &Path,
+    server: &'static Server,
+    logs: Vec<ConfiguredLog<F>>,
+    notices: ConfigNotices,
+    format_of: impl Fn(F) -> Result<ConfiguredFormat, String>,
+) -> Result<ConfiguredLogs, ServerConfigError> {
+    let notices = notices.into_sentences();
+    let with_format = |log: ConfiguredLog<F>| match format_of(log.format) {
+        Ok(format) => Ok(ConfiguredLog {
+            path: log.path,
+            format,
+            location: log.location,
+            note: log.note,
+        }),
+        Err(name) => Err(ServerConfigError::NoFormat {
+            location: log.location,
+            name,
+            server,
+        }),
+    };
+    let logs = logs
+        .into_iter()
+        .map(with_format)
+        .collect::<Result<Vec<_>, _>>()?;
+    if logs.is_empty() {
+        return Err(ServerConfigError::NoLog {
+            path: path.to_owned(),
+            notices,
+            server,
+        });
+    }
+    Ok(ConfiguredLogs {
+        logs: dedup(logs),
+        error_logs: Vec::new(),
+        notices,
+    })
+}
+
 /// Removes duplicates: several sites may write the same log in the same format.
 fn dedup(logs: Vec<ConfiguredLog>) -> Vec<ConfiguredLog> {
     let mut unique: Vec<ConfiguredLog> = Vec::new();
@@ -140,6 +191,14 @@ fn config_folder(path: &Path) -> PathBuf {
         .parent()
         .unwrap_or(Path::new(""))
         .to_owned()
+}
+
+/// The folder of a server whose configuration is in this folder: itself, or its parent for `conf`.
+fn prefix_of(folder: &Path) -> &Path {
+    folder
+        .parent()
+        .filter(|_| folder.ends_with("conf"))
+        .unwrap_or(folder)
 }
 
 /// The content of a file.

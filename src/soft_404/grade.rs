@@ -192,13 +192,9 @@ struct SiteRegions {
     roots: HashMap<Extension, Region>,
     extensions: HashMap<Extension, Region>,
     partial: Region,
-    /// Folders (0 is the root) and kinds of paths that refuse some paths.
-    refusing: HashMap<(u32, Extension), RefusingPart>,
+    /// What the paths of one kind in one folder (0 is the root) got, if some were refused.
+    refusing: HashMap<(u32, Extension), Vec<PathHistory>>,
 }
-
-/// What the paths of one kind in one folder got.
-#[derive(Debug, Default)]
-struct RefusingPart(Vec<PathHistory>);
 
 /// Whether a path was answered and refused, and when.
 #[derive(Debug)]
@@ -210,43 +206,45 @@ struct PathHistory {
     refused_hours: Option<Hours>,
 }
 
-impl RefusingPart {
-    /// Fewest refused paths that show that a part refuses.
-    const FEWEST: f64 = 5.0;
-    /// A day: deploys and maintenance are further apart, and probers seldom finish a list within an
-    /// hour.
-    const NEAR_HOURS: u32 = 24;
+/// Fewest refused paths that show that a part of a site refuses.
+const FEWEST_REFUSED: f64 = 5.0;
+/// A day: deploys and maintenance are further apart, and probers seldom finish a list within an
+/// hour.
+const NEAR_HOURS: u32 = 24;
 
-    /// Whether far more paths were refused than answered, in the whole log or near these hours.
-    fn refuses(&self, hours: Option<Hours>) -> bool {
-        let ever = |path: &PathHistory| Some(path.is_answered);
-        let then = |path: &PathHistory| {
-            let is_near = |other: Option<Hours>| {
-                hours
-                    .zip(other)
-                    .is_some_and(|(hours, other)| hours.is_near(other, Self::NEAR_HOURS))
-            };
-            if is_near(path.answered_hours) {
-                Some(true)
-            } else {
-                is_near(path.refused_hours).then_some(false)
-            }
+/// Whether far more of these paths were refused than answered, in the whole log or near these
+/// hours.
+fn refuses(paths: &[PathHistory], hours: Option<Hours>) -> bool {
+    let ever = |path: &PathHistory| Some(path.is_answered);
+    let then = |path: &PathHistory| {
+        let is_near = |other: Option<Hours>| {
+            hours
+                .zip(other)
+                .is_some_and(|(hours, other)| hours.is_near(other, NEAR_HOURS))
         };
-        self.mostly_refuses(ever) || self.mostly_refuses(then)
-    }
+        if is_near(path.answered_hours) {
+            Some(true)
+        } else {
+            is_near(path.refused_hours).then_some(false)
+        }
+    };
+    mostly_refuses(paths, ever) || mostly_refuses(paths, then)
+}
 
-    /// Whether most are refused, where a path counts as answered, as refused, or not at all.
-    fn mostly_refuses(&self, is_answered: impl Fn(&PathHistory) -> Option<bool>) -> bool {
-        let sum = |wanted: bool| {
-            self.0
-                .iter()
-                .filter(|path| is_answered(path) == Some(wanted))
-                .map(|path| path.weight)
-                .sum::<f64>()
-        };
-        let (answered, refused) = (sum(true), sum(false));
-        refused >= Self::FEWEST && answered <= REFUSED_SHARE * refused
-    }
+/// Whether most are refused, where a path counts as answered, as refused, or not at all.
+fn mostly_refuses(
+    paths: &[PathHistory],
+    is_answered: impl Fn(&PathHistory) -> Option<bool>,
+) -> bool {
+    let sum = |wanted: bool| {
+        paths
+            .iter()
+            .filter(|path| is_answered(path) == Some(wanted))
+            .map(|path| path.weight)
+            .sum::<f64>()
+    };
+    let (answered, refused) = (sum(true), sum(false));
+    refused >= FEWEST_REFUSED && answered <= REFUSED_SHARE * refused
 }
 
 /// The evidence of one site.
@@ -763,7 +761,7 @@ impl GradedSite {
             .evidence
             .path(candidate.path)
             .and_then(PathEvidence::answered_hours);
-        part.is_some_and(|part| part.refuses(hours))
+        part.is_some_and(|paths| refuses(paths, hours))
     }
 
     /// Whether a path is a file of a repository that the site gives away.
@@ -913,8 +911,8 @@ fn weights(sites: &[(u32, &SiteEvidence)]) -> [f64; 2] {
 }
 
 /// The folders and kinds of paths in which several paths were refused, now or at another time.
-fn refusing(sites: &[(u32, &SiteEvidence)]) -> HashMap<(u32, Extension), RefusingPart> {
-    let mut parts: HashMap<(u32, Extension), RefusingPart> = HashMap::default();
+fn refusing(sites: &[(u32, &SiteEvidence)]) -> HashMap<(u32, Extension), Vec<PathHistory>> {
+    let mut parts: HashMap<(u32, Extension), Vec<PathHistory>> = HashMap::default();
     for (_, site) in sites {
         let [weight_answered, weight_refused] = site.weights();
         let answered = site
@@ -934,18 +932,17 @@ fn refusing(sites: &[(u32, &SiteEvidence)]) -> HashMap<(u32, Extension), Refusin
             parts
                 .entry((path.shape.folder, path.shape.extension))
                 .or_default()
-                .0
                 .push(outcome);
         }
     }
     let is_refused = |path: &&PathHistory| !path.is_answered || path.refused_hours.is_some();
-    parts.retain(|_, part| {
-        part.0
+    parts.retain(|_, paths| {
+        paths
             .iter()
             .filter(is_refused)
             .map(|path| path.weight)
             .sum::<f64>()
-            >= RefusingPart::FEWEST
+            >= FEWEST_REFUSED
     });
     parts.shrink_to_fit();
     parts

@@ -349,9 +349,6 @@ impl OverflowOwner {
     }
 }
 
-/// The overflow during a prune.
-pub(super) struct OverflowUpdate(CellTable);
-
 /// The overflow of one pair, client or path.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct OverflowWeight {
@@ -360,15 +357,12 @@ pub(super) struct OverflowWeight {
     pub(super) error: u64,
 }
 
-impl OverflowUpdate {
-    pub(super) fn new(cells: CellTable) -> Self {
-        Self(cells)
-    }
-
+/// The overflow during a prune.
+impl CellTable {
     /// The overflow of each pair, by [`CellKey::pair`].
     pub(super) fn pair_weights(&self) -> HashMap<u64, OverflowWeight> {
         let mut weights: HashMap<u64, OverflowWeight> = HashMap::default();
-        for (counts, sample) in self.0.iter().filter(|(counts, _)| counts.key.is_pair()) {
+        for (counts, sample) in self.iter().filter(|(counts, _)| counts.key.is_pair()) {
             let weight = weights.entry(counts.key.pair()).or_default();
             weight.hits += counts.hits;
             weight.error = sample.error();
@@ -393,26 +387,21 @@ impl OverflowUpdate {
         let is_gone =
             |key: &CellKey| OverflowOwner::from_key(key) == owner && !stays.contains(&key.pair());
         let (evicted, kept): (Vec<u32>, Vec<u32>) = self
-            .0
             .numbers()
-            .partition(|&number| is_gone(self.0.key(number)));
+            .partition(|&number| is_gone(self.key(number)));
         if !evicted.is_empty() {
             for number in evicted {
-                count_lost(self.0.key(number), self.0.hits(number));
+                count_lost(self.key(number), self.hits(number));
             }
-            self.0.retain(kept, |key| *key, None);
+            self.retain(kept, |key| *key, None);
         }
         for &number in dropped {
             let key = table.key(number);
             if stays.contains(&key.pair()) {
-                self.0.insert_copy(key.overflow(), table, number);
+                self.insert_copy(key.overflow(), table, number);
             } else {
                 count_lost(key, table.hits(number));
             }
         }
-    }
-
-    pub(super) fn into_table(self) -> CellTable {
-        self.0
     }
 }

@@ -256,30 +256,15 @@ pub struct Cell {
     pub sample: Sample,
 }
 
-/// A request that is an example of a cell.
+/// An imported request that is an example of a cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     /// Its time.
     pub time: Option<LogTime>,
-    /// Its position. Of an imported sample, `chunk` counts from the start of the text and `offset`
-    /// is 0.
+    /// Its position: `chunk` counts from the start of the text, and `offset` is 0.
     pub position: LinePosition,
-    /// Its text.
-    pub content: SampleContent,
-}
-
-/// The text of a sample.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SampleContent {
-    /// Its log line.
-    Line {
-        /// The line.
-        text: Box<[u8]>,
-        /// Whether a log format matches it.
-        parsed: bool,
-    },
-    /// The fields that an earlier report kept; the log line may be gone.
-    Imported(Box<ImportedSample>),
+    /// The fields that the earlier report kept; the log line may be gone.
+    pub imported: Box<ImportedSample>,
 }
 
 /// A sample as a tally holds it.
@@ -287,7 +272,8 @@ pub enum SampleContent {
 pub struct SampleView<'t> {
     /// Its time.
     pub time: Option<LogTime>,
-    /// Its position; see [`Sample::position`].
+    /// Its position. Of an imported sample, `chunk` counts from the start of the text and `offset` is
+    /// 0.
     pub position: LinePosition,
     /// Its text.
     pub content: SampleContentView<'t>,
@@ -334,31 +320,6 @@ impl ImportedSample {
         self.target.len()
             + shared.map(|text| text.len()).sum::<usize>()
             + self.user.as_ref().map_or(0, |user| user.len())
-    }
-}
-
-impl Sample {
-    /// A sample with its log line.
-    #[must_use]
-    pub fn from_line(
-        time: Option<LogTime>,
-        position: LinePosition,
-        text: &[u8],
-        parsed: bool,
-    ) -> Self {
-        Self {
-            time,
-            position,
-            content: SampleContent::Line {
-                text: text.into(),
-                parsed,
-            },
-        }
-    }
-
-    /// Whether it comes after a line with this time and position.
-    pub(super) fn is_later_than(&self, time: Option<LogTime>, position: LinePosition) -> bool {
-        is_earlier((time, position), (self.time, self.position))
     }
 }
 
@@ -534,25 +495,13 @@ impl CellSample {
         }
     }
 
-    /// With an existing sample.
-    pub(super) fn from_sample(error: u64, sample: Sample, texts: &mut ByteArena) -> Self {
-        let Sample {
-            time,
-            position,
-            content,
-        } = sample;
-        let content = match content {
-            SampleContent::Line { text, parsed } => StoredSample::Line {
-                text: texts.insert(&text),
-                parsed,
-            },
-            SampleContent::Imported(imported) => StoredSample::Imported(imported),
-        };
+    /// With an imported sample.
+    pub(super) fn from_imported(error: u64, sample: Sample) -> Self {
         Self {
             error,
-            time,
-            position,
-            content,
+            time: sample.time,
+            position: sample.position,
+            content: StoredSample::Imported(sample.imported),
         }
     }
 
@@ -598,22 +547,6 @@ impl CellSample {
             StoredSample::Imported(imported) => SampleContentView::Imported(imported),
         };
         SampleView {
-            time: self.time,
-            position: self.position,
-            content,
-        }
-    }
-
-    /// The sample with a copy of its text.
-    pub(super) fn into_sample(self, texts: &ByteArena) -> Sample {
-        let content = match self.content {
-            StoredSample::Line { text, parsed } => SampleContent::Line {
-                text: texts.get(text).into(),
-                parsed,
-            },
-            StoredSample::Imported(imported) => SampleContent::Imported(imported),
-        };
-        Sample {
             time: self.time,
             position: self.position,
             content,

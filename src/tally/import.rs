@@ -3,11 +3,14 @@
 //! The caller has checked the input: every number was returned by this tally, and no sum overflows.
 
 use super::cell::CellKey;
+use super::table::CellTable;
+use super::time_counts::TimeScale;
 use super::{Cell, ClientCount, ErrorFloor, MinuteKey, Tally, TimeUnit, UnmatchedAnswers};
 use crate::collections::intern::SymbolTables;
 use crate::log::client::Client;
 use crate::log::days::RequestDays;
 use crate::log::finding::{BoundedSet, RuleId};
+use crate::log::time::LogTime;
 use crate::soft_404::{HomeSizes, MethodClass, SiteEvidence};
 
 /// The key of an imported cell. All numbers were returned by this tally.
@@ -108,7 +111,9 @@ impl Tally {
     /// with a path and without a client is one of the [`path_cells`](Self::path_cells), a cell
     /// without an input one of the [`overflow_cells`](Self::overflow_cells).
     pub fn insert_cell(&mut self, key: ImportedKey, cell: Cell) {
-        self.insert_imported(key.into(), cell);
+        self.place(key.into(), cell.hits, cell.times, |table, key, scale| {
+            table.insert(key, cell, scale);
+        });
     }
 
     /// Adds evidence of an app, for an input and a virtual host.
@@ -204,16 +209,23 @@ impl Tally {
         rekeyed: impl Fn(&CellKey) -> CellKey,
         input: impl Fn(u32) -> u32,
     ) {
-        let [cells, by_path, overflow] =
-            [&mut self.cells, &mut self.by_path, &mut self.overflow].map(std::mem::take);
+        let tables = [&mut self.cells, &mut self.by_path, &mut self.overflow].map(std::mem::take);
         self.scale = self.scale.without_cells();
-        for (key, mut cell) in cells
-            .into_cells()
-            .chain(by_path.into_cells())
-            .chain(overflow.into_cells())
-        {
-            cell.sample.position.input = input(cell.sample.position.input);
-            self.insert_imported(rekeyed(&key), cell);
+        for mut old in tables {
+            for sample in old.samples_mut() {
+                sample.position.input = input(sample.position.input);
+            }
+            for number in old.numbers() {
+                let (hits, times) = (old.hits(number), old.times(number));
+                self.place(
+                    rekeyed(old.key(number)),
+                    hits,
+                    times,
+                    |table, key, scale| {
+                        table.insert_moved(key, &mut old, number, scale);
+                    },
+                );
+            }
         }
     }
 
@@ -234,8 +246,15 @@ impl Tally {
         self.insert_rule_list(&list)
     }
 
-    /// A cell whose rules were all dropped is no hit any more, but requests that no rule matches.
-    fn insert_imported(&mut self, key: CellKey, cell: Cell) {
+    /// Adds a cell by `insert`, which gets its table and its key there. A cell whose rules were all
+    /// dropped is no hit any more, but requests that no rule matches.
+    fn place(
+        &mut self,
+        key: CellKey,
+        hits: u64,
+        times: Option<(LogTime, LogTime)>,
+        insert: impl FnOnce(&mut CellTable, CellKey, Option<&mut TimeScale>),
+    ) {
         if key.rules == SymbolTables::EMPTY_RULES {
             if let Some(count) = self
                 .clients
@@ -244,19 +263,17 @@ impl Tally {
             {
                 count
                     .unmatched
-                    .add_requests(key.status(), key.bytes(), cell.hits);
+                    .add_requests(key.status(), key.bytes(), hits);
             }
-            return;
-        }
-        if key.is_overflow() {
-            self.overflow.insert(key.overflow(), cell, None);
+        } else if key.is_overflow() {
+            insert(&mut self.overflow, key.overflow(), None);
         } else if key.client == SymbolTables::OTHER && key.path != SymbolTables::OTHER {
-            self.by_path.insert(key, cell, None);
+            insert(&mut self.by_path, key, None);
         } else {
-            for time in cell.times.iter().flat_map(|&(first, last)| [first, last]) {
+            for time in times.iter().flat_map(|&(first, last)| [first, last]) {
                 self.scale.cover(time.utc);
             }
-            self.cells.insert(key, cell, Some(&mut self.scale));
+            insert(&mut self.cells, key, Some(&mut self.scale));
         }
     }
 }

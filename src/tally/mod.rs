@@ -26,8 +26,7 @@ pub use budget::Budget;
 pub(crate) use budget::{ErrorBound, ErrorFloor};
 pub use cell::LinePosition;
 pub(crate) use cell::{
-    Cell, CellCounts, ImportedSample, Sample, SampleContent, SampleContentView, SampleView, Site,
-    union_span,
+    Cell, CellCounts, ImportedSample, Sample, SampleContentView, SampleView, Site, union_span,
 };
 pub(crate) use client_sample::SAMPLE_BUDGET;
 pub(crate) use evidence::TallyEvidence;

@@ -15,7 +15,7 @@ use std::ops::Range;
 use foldhash::{HashMap, HashSet};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::budget::{MAX_CELLS_PER_KEY, OverflowOwner, OverflowUpdate};
+use super::budget::{MAX_CELLS_PER_KEY, OverflowOwner};
 use super::cell::CellKey;
 use super::evidence::{AnswerFrequencies, SimilarCounts};
 use super::merge::remap_key;
@@ -84,7 +84,7 @@ pub(super) fn prune(tally: &mut Tally, budget: Budget) {
         });
     tally.trim_app_evidence();
     let weights = Weights::new(tally);
-    let mut overflow = OverflowUpdate::new(std::mem::take(&mut tally.overflow));
+    let mut overflow = std::mem::take(&mut tally.overflow);
     let mut table = std::mem::take(&mut tally.cells);
     let Selection { kept, dropped, .. } = if is_over {
         select_pairs(
@@ -176,7 +176,7 @@ fn select_pairs(
     budget: Budget,
     weights: &Weights,
     answer_frequencies: &AnswerFrequencies,
-    overflow: &mut OverflowUpdate,
+    overflow: &mut CellTable,
 ) -> Selection {
     let (pairs, folded): (Vec<u32>, Vec<u32>) = table
         .numbers()
@@ -230,7 +230,7 @@ fn select_paths(
     dropped: &[u32],
     budget: Budget,
     weights: &Weights,
-    overflow: &mut OverflowUpdate,
+    overflow: &mut CellTable,
 ) -> KeptCells {
     let mut table = std::mem::take(&mut tally.by_path);
     // Only these can fit, so the cells of other paths are not even copied.
@@ -294,7 +294,7 @@ fn select_clients(
     dropped: &[u32],
     budget: Budget,
     weights: &Weights,
-    overflow: &mut OverflowUpdate,
+    overflow: &mut CellTable,
 ) -> KeptCells {
     // Only these can fit.
     let sizes = TextSizes {
@@ -369,16 +369,15 @@ fn select_clients(
     KeptCells { table, kept }
 }
 
-/// Selects the overflow that stays; what is dropped becomes an error. `pairs` are the cells of the
+/// Selects the overflow, in `table`, that stays; what is dropped becomes an error. `pairs` are the cells of the
 /// pairs that stay.
 fn select_overflow(
     tally: &mut Tally,
     budget: Budget,
     weights: &Weights,
-    overflow: OverflowUpdate,
+    mut table: CellTable,
     pairs: &mut KeptCells,
 ) -> KeptCells {
-    let mut table = overflow.into_table();
     let weigh = |cells: &[Candidate]| (sum(cells), weights.tie(cells[0].owner));
     let selection = select(
         &table,

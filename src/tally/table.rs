@@ -12,6 +12,7 @@ use hashbrown::HashTable;
 use super::cell::{ByteArena, Cell, CellCounts, CellKey, CellSample, HitLine, SampleView};
 use super::time_counts::TimeScale;
 use crate::collections::intern::{InternSlot, hash_tag};
+use crate::log::time::LogTime;
 
 /// Keys per batch.
 pub(super) const BATCH: usize = 32;
@@ -46,17 +47,11 @@ impl<'t> CellSampleRef<'t> {
     }
 }
 
-/// The candidate slot of a key.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Lookup {
-    tag: u32,
-    number: u32,
-}
-
 /// Where a cell of another table belongs.
 #[derive(Debug, Clone, Copy)]
 struct MergePosition {
-    lookup: Lookup,
+    /// The candidate slot of its key.
+    lookup: InternSlot,
     /// The cell with the same key.
     found: Option<usize>,
     /// Its sample is the earliest.
@@ -103,6 +98,11 @@ impl CellTable {
     /// The key of a cell.
     pub(super) fn key(&self, number: u32) -> &CellKey {
         &self.counts[number as usize].key
+    }
+
+    /// The first and the last time of a cell, of the hits that have one.
+    pub(super) fn times(&self, number: u32) -> Option<(LogTime, LogTime)> {
+        self.counts[number as usize].times()
     }
 
     /// The hits of a cell.
@@ -157,34 +157,10 @@ impl CellTable {
         self.counts.iter().map(|counts| &counts.key)
     }
 
-    /// All cells with their keys.
-    pub(super) fn into_cells(self) -> impl Iterator<Item = (CellKey, Cell)> {
-        let Self {
-            counts,
-            samples,
-            texts,
-            ..
-        } = self;
-        counts
-            .into_iter()
-            .zip(samples)
-            .map(move |(counts, sample)| {
-                let times = counts.times();
-                let cell = Cell {
-                    hits: counts.hits,
-                    error: sample.error,
-                    times,
-                    counts: counts.counts,
-                    sample: sample.into_sample(&texts),
-                };
-                (counts.key, cell)
-            })
-    }
-
     /// Finds the candidate slots of at most one batch of keys.
     #[inline]
-    pub(super) fn prefetch(&self, keys: &[CellKey]) -> [Lookup; BATCH] {
-        let mut lookups = [Lookup::default(); BATCH];
+    pub(super) fn prefetch(&self, keys: &[CellKey]) -> [InternSlot; BATCH] {
+        let mut lookups = [InternSlot::default(); BATCH];
         for (lookup, key) in lookups.iter_mut().zip(keys) {
             lookup.tag = hash_tag(&self.state, key);
         }
@@ -192,7 +168,7 @@ impl CellTable {
             lookup.number = InternSlot::find(&self.slots, lookup.tag, |_| true).unwrap_or(NO_CELL);
         }
         // A read without a dependency loads the cache line.
-        let near = |lookup: &Lookup| {
+        let near = |lookup: &InternSlot| {
             self.counts
                 .get(lookup.number as usize)
                 .map_or(0, |counts| counts.hits)
@@ -269,7 +245,7 @@ impl CellTable {
 
     /// The number of a key.
     #[inline]
-    fn find(&self, key: &CellKey, lookup: Lookup) -> Option<usize> {
+    fn find(&self, key: &CellKey, lookup: InternSlot) -> Option<usize> {
         let is_key = |number: u32| {
             self.counts
                 .get(number as usize)
@@ -286,7 +262,7 @@ impl CellTable {
     pub(super) fn count(
         &mut self,
         key: &CellKey,
-        lookup: Lookup,
+        lookup: InternSlot,
         line: &HitLine<'_>,
         scale: &mut TimeScale,
     ) {
@@ -303,12 +279,12 @@ impl CellTable {
         }
     }
 
-    fn push(&mut self, counts: CellCounts, lookup: Lookup, sample: CellSample) -> usize {
+    fn push(&mut self, counts: CellCounts, lookup: InternSlot, sample: CellSample) -> usize {
         let number = self.counts.len();
         // A tally never has 2^32 cells.
         InternSlot {
-            tag: lookup.tag,
             number: number as u32,
+            ..lookup
         }
         .insert(&mut self.slots);
         self.counts.push(counts);
@@ -337,7 +313,7 @@ impl CellTable {
                 *key = new(&counts.key);
             }
             let lookups = self.prefetch(&keys[..counts.len()]);
-            let near = |lookup: &Lookup| {
+            let near = |lookup: &InternSlot| {
                 self.samples
                     .get(lookup.number as usize)
                     .map_or(0, |sample| sample.position.line)
@@ -384,11 +360,11 @@ impl CellTable {
 
     /// Adds a cell, or adds to the cell with the same key. A table of copies of cells has no scale.
     pub(super) fn insert(&mut self, key: CellKey, cell: Cell, scale: Option<&mut TimeScale>) {
-        let lookup = Lookup {
+        let lookup = InternSlot {
             tag: hash_tag(&self.state, &key),
             number: NO_CELL,
         };
-        let sample = CellSample::from_sample(cell.error, cell.sample, &mut self.texts);
+        let sample = CellSample::from_imported(cell.error, cell.sample);
         let counts = cell.counts.filter(|_| scale.is_some());
         self.add(
             CellCounts::from_parts(key, cell.hits, cell.times, counts),
@@ -444,7 +420,7 @@ impl CellTable {
 
     /// Where a cell of another table belongs.
     fn merge_position(&self, key: &CellKey, from: &Self, number: u32) -> MergePosition {
-        let lookup = Lookup {
+        let lookup = InternSlot {
             tag: hash_tag(&self.state, key),
             number: NO_CELL,
         };
@@ -486,7 +462,7 @@ impl CellTable {
     fn push_new(
         &mut self,
         counts: CellCounts,
-        lookup: Lookup,
+        lookup: InternSlot,
         sample: CellSample,
         scale: Option<&mut TimeScale>,
     ) {
@@ -500,7 +476,7 @@ impl CellTable {
     fn add(
         &mut self,
         counts: CellCounts,
-        lookup: Lookup,
+        lookup: InternSlot,
         sample: CellSample,
         scale: Option<&mut TimeScale>,
     ) {
@@ -522,7 +498,6 @@ impl CellTable {
 mod tests {
     use super::super::LinePosition;
     use super::*;
-    use crate::log::time::LogTime;
 
     #[test]
     fn replaced_samples_are_freed() {

@@ -17,7 +17,8 @@ use std::hash::BuildHasher;
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 
-use super::{LinePosition, Sample, union_span};
+use super::cell::is_earlier;
+use super::{LinePosition, union_span};
 use crate::collections::intern::{ClientInterner, IdRemap, SymbolTables};
 use crate::log::finding::{Findings, UnmatchedRequest as Request};
 use crate::log::log_entry::Outcome;
@@ -64,9 +65,11 @@ pub struct UnmatchedPath {
     pub statuses: Vec<(Option<u16>, u64)>,
     /// The first and the last time, of the requests that have one.
     pub times: Option<(LogTime, LogTime)>,
-    /// The earliest request: its target without the query, or empty if that is the path itself.
-    pub sample: Sample,
-    /// The status of the sample.
+    /// The time and the position of the earliest request.
+    pub earliest: (Option<LogTime>, LinePosition),
+    /// Its target without the query; empty if that is the path itself.
+    pub target: Box<[u8]>,
+    /// Its status.
     pub status: Option<u16>,
 }
 
@@ -339,13 +342,13 @@ impl PathState {
 
 impl UnmatchedPath {
     fn new(request: &Request, target: &[u8], position: LinePosition) -> Self {
-        let sample = Sample::from_line(request.time, position, target, true);
         let statuses = vec![(request.status, 1)];
         Self {
             requests: 1,
             statuses,
             times: request.time.map(|t| (t, t)),
-            sample,
+            earliest: (request.time, position),
+            target: target.into(),
             status: request.status,
         }
     }
@@ -354,9 +357,9 @@ impl UnmatchedPath {
         self.requests += 1;
         self.count_status(request.status, 1);
         self.times = union_span(self.times, request.time.map(|t| (t, t)));
-        if self.sample.is_later_than(request.time, position) {
-            self.sample = Sample::from_line(request.time, position, target, true);
-            self.status = request.status;
+        if is_earlier((request.time, position), self.earliest) {
+            self.earliest = (request.time, position);
+            (self.target, self.status) = (target.into(), request.status);
         }
     }
 
@@ -373,11 +376,9 @@ impl UnmatchedPath {
         for (status, requests) in other.statuses {
             self.count_status(status, requests);
         }
-        if self
-            .sample
-            .is_later_than(other.sample.time, other.sample.position)
-        {
-            (self.sample, self.status) = (other.sample, other.status);
+        if is_earlier(other.earliest, self.earliest) {
+            (self.earliest, self.target, self.status) =
+                (other.earliest, other.target, other.status);
         }
     }
 }

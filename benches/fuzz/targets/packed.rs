@@ -139,7 +139,7 @@ fn seen(bytes: &[u8]) -> Result<Seen, OpenError> {
     let mut file = NamedTempFile::new().expect("a temporary file");
     file.write_all(bytes).expect("room for a file");
     let path = file.path().to_owned();
-    let source = InputSource { path, named: true, literal: true, kind: SourceKind::File, id: None };
+    let source = InputSource { path, origin: InputOrigin::Name, kind: SourceKind::File, id: None };
     let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
     let options = ReadOptions { mmap: Mmap::Never, max_line: MAX_LINE, stop: &stop, progress: &progress, range: None };
     let chunks = Mutex::new(Vec::new());

@@ -329,9 +329,9 @@ impl<'a, 'c: 'a> FollowSession<'a, 'c> {
             runtime.checkpointer.mark_dirty();
             let mut each = |live: &LiveHit<'_>| runtime.emit_hit(now, live, &rule_context.rules);
             match stream.process(&line_chunk, running, &mut each) {
-                Ok(piece_stats) => {
-                    runtime.metrics.lines(&piece_stats);
-                    runtime.output.requests(now, piece_stats.requests);
+                Ok(chunk_stats) => {
+                    runtime.metrics.lines(&chunk_stats);
+                    runtime.output.requests(now, chunk_stats.requests);
                 }
                 Err(error) => failed = Some(error),
             }

@@ -178,7 +178,7 @@ impl<'a> ReportRun<'a> {
         let options = IncrementalOptions {
             stop: self.stop.flag(),
             now,
-            cut: self.settings.cut.as_ref(),
+            period_rule: self.settings.period_rule.as_ref(),
             max_bytes,
         };
         let scanned = self
@@ -186,7 +186,8 @@ impl<'a> ReportRun<'a> {
             .install(|| scan_new_lines(&mut tail, &job, &options));
         let mut increment =
             scanned.map_err(|source| CommandError::Threads { threads: 1, source })?;
-        if increment.parts.is_empty() && self.settings.always && self.settings.cut.is_none() {
+        if increment.parts.is_empty() && self.settings.always && self.settings.period_rule.is_none()
+        {
             increment.parts.push(PeriodResult {
                 period: None,
                 tally: Tally::default(),

@@ -21,7 +21,7 @@ pub(crate) use self::column::is_status;
 use self::column::{CERTAIN, LogColumn, is_target};
 pub(super) use self::column::{is_missing, is_request, is_status_code};
 use self::name::Names;
-use self::split::{ColumnSeparator, Piece, SEPARATORS};
+use self::split::{ColumnSeparator, LayoutPart, SEPARATORS};
 use super::line_parser::pairs::{each_pair, is_key};
 use super::{FieldBuffers, FieldKind, Fields, FormatLineParser, RequestField};
 use crate::log::client::{Client, ClientIpSource};
@@ -472,9 +472,9 @@ fn separated(lines: &[&[u8]], separator: ColumnSeparator) -> Vec<LayoutGuess> {
 
 /// The layout of lines with these columns.
 fn columns(lines: &[&[u8]], separator: ColumnSeparator, count: usize) -> Option<LayoutGuess> {
-    let pieces = split::pieces(lines, separator, count);
-    let names = Names::new(&columns_of(&pieces))?;
-    let mut string = names.write(&pieces)?.trim().to_owned();
+    let parts = split::parts(lines, separator, count);
+    let names = Names::new(&columns_of(&parts))?;
+    let mut string = names.write(&parts)?.trim().to_owned();
     if string.starts_with('\'') {
         // A string in single quotes is that of a configuration.
         string = format!("escape=default \"{}\"", string.replace('"', "\\\""));
@@ -487,15 +487,15 @@ fn columns(lines: &[&[u8]], separator: ColumnSeparator, count: usize) -> Option<
     })
 }
 
-fn columns_of<'p, 'l>(pieces: &'p [Piece<'l>]) -> Vec<&'p LogColumn<'l>> {
-    let column = |piece: &'p Piece<'l>| {
-        if let Piece::Column(column) = piece {
+fn columns_of<'p, 'l>(parts: &'p [LayoutPart<'l>]) -> Vec<&'p LogColumn<'l>> {
+    let column = |part: &'p LayoutPart<'l>| {
+        if let LayoutPart::Column(column) = part {
             Some(column)
         } else {
             None
         }
     };
-    pieces.iter().filter_map(column).collect()
+    parts.iter().filter_map(column).collect()
 }
 
 /// The layout of lines with equally many columns, of which some are in quotes.
@@ -585,19 +585,19 @@ fn pairs_with(lines: &[&[u8]], assign: &str, separator: &str) -> Option<LayoutGu
         .map(|(key, (order, values))| (key, order, values))
         .collect();
     keyed.sort_by_key(|(_, order, _)| *order);
-    let mut pieces = Vec::new();
+    let mut parts = Vec::new();
     split::describe_prefix(
         lines
             .iter()
             .map(|line| &line[..pairs_start(line, assign, separator)])
             .collect(),
-        &mut pieces,
+        &mut parts,
     );
     if lines
         .iter()
         .all(|line| pairs_start(line, assign, separator) == 0)
     {
-        pieces.clear();
+        parts.clear();
     }
     let keys: Vec<&[u8]> = keyed.iter().map(|(key, ..)| *key).collect();
     let by_key: Vec<LogColumn<'_>> = keyed
@@ -607,10 +607,10 @@ fn pairs_with(lines: &[&[u8]], assign: &str, separator: &str) -> Option<LayoutGu
             LogColumn::new(values, false)
         })
         .collect();
-    let before = columns_of(&pieces);
+    let before = columns_of(&parts);
     let all: Vec<&LogColumn<'_>> = before.iter().copied().chain(&by_key).collect();
     let names = Names::new(&all)?;
-    let mut string = names.write(&pieces)?;
+    let mut string = names.write(&parts)?;
     let mut is_first = true;
     for (number, key) in keys.iter().enumerate() {
         let Some(name) = names.of(before.len() + number) else {

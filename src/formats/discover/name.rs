@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::column::{Kind, LogColumn};
-use super::split::Piece;
+use super::split::LayoutPart;
 use crate::log::client::{Client, is_private};
 use crate::log::log_entry::RequestLine;
 use crate::log::time::{CLF_TIME_LEN, LogTime};
@@ -291,14 +291,14 @@ impl Names {
         });
     }
 
-    /// Writes pieces as a format string.
-    pub(super) fn write(&self, pieces: &[Piece<'_>]) -> Option<String> {
+    /// Writes parts as a format string.
+    pub(super) fn write(&self, parts: &[LayoutPart<'_>]) -> Option<String> {
         let (mut string, mut names) = (String::new(), self.names.iter().enumerate());
-        for piece in pieces {
-            match piece {
-                Piece::Text(text) if text.contains(['$', '%']) => return None,
-                Piece::Text(text) => string.push_str(&text.replace('\t', "\\t")),
-                Piece::Column(_) => push_variable(&mut string, names.next()?),
+        for part in parts {
+            match part {
+                LayoutPart::Text(text) if text.contains(['$', '%']) => return None,
+                LayoutPart::Text(text) => string.push_str(&text.replace('\t', "\\t")),
+                LayoutPart::Column(_) => push_variable(&mut string, names.next()?),
             }
         }
         Some(string)

@@ -9,7 +9,7 @@ use crate::log::log_entry::is_known_method;
 
 /// A part of a layout.
 #[derive(Debug, Clone)]
-pub(super) enum Piece<'l> {
+pub(super) enum LayoutPart<'l> {
     /// A text that each line has. Two blanks stand for one or several.
     Text(String),
     Column(LogColumn<'l>),
@@ -110,29 +110,29 @@ pub(super) fn usual_lines<'l>(lines: &[&'l [u8]], separator: ColumnSeparator) ->
     usual.map(|(line, _)| *line).collect()
 }
 
-/// The pieces of lines with this many columns or more; the last column takes the rest of a line.
-pub(super) fn pieces<'l>(
+/// The parts of lines with this many columns or more; the last column takes the rest of a line.
+pub(super) fn parts<'l>(
     lines: &[&'l [u8]],
     separator: ColumnSeparator,
     columns: usize,
-) -> Vec<Piece<'l>> {
+) -> Vec<LayoutPart<'l>> {
     let mut out = Vec::new();
     describe_split(lines, separator, columns, 0, &mut out);
     out
 }
 
 /// Splits the start of lines before their pairs, which may have any number of words.
-pub(super) fn describe_prefix<'l>(starts: Vec<&'l [u8]>, out: &mut Vec<Piece<'l>>) {
+pub(super) fn describe_prefix<'l>(starts: Vec<&'l [u8]>, out: &mut Vec<LayoutPart<'l>>) {
     describe(starts, false, 0, out);
 }
 
-/// Appends the pieces of texts with at least this many columns.
+/// Appends the parts of texts with at least this many columns.
 fn describe_split<'l>(
     texts: &[&'l [u8]],
     separator: ColumnSeparator,
     columns: usize,
     depth: usize,
-    out: &mut Vec<Piece<'l>>,
+    out: &mut Vec<LayoutPart<'l>>,
 ) {
     let rows: Vec<Vec<&'l [u8]>> = texts
         .iter()
@@ -177,7 +177,7 @@ fn describe_split<'l>(
             (column.kind == Kind::Time(words as u16)).then_some((column, words, mark))
         });
         if let Some((column, words, mark)) = time {
-            out.push(Piece::Column(column));
+            out.push(LayoutPart::Column(column));
             push_text(mark, out);
             number += words;
         } else {
@@ -187,8 +187,13 @@ fn describe_split<'l>(
     }
 }
 
-/// Appends the pieces of a column.
-fn describe<'l>(values: Vec<&'l [u8]>, is_quoted: bool, depth: usize, out: &mut Vec<Piece<'l>>) {
+/// Appends the parts of a column.
+fn describe<'l>(
+    values: Vec<&'l [u8]>,
+    is_quoted: bool,
+    depth: usize,
+    out: &mut Vec<LayoutPart<'l>>,
+) {
     let blanks = |values: &[&[u8]], count: fn(&[u8]) -> usize| match values
         .iter()
         .map(|value| count(value))
@@ -248,7 +253,7 @@ fn describe<'l>(values: Vec<&'l [u8]>, is_quoted: bool, depth: usize, out: &mut 
     }
     let column = LogColumn::new(values, is_quoted);
     if column.kind != Kind::Other || depth > MAX_DEPTH {
-        return out.push(Piece::Column(column));
+        return out.push(LayoutPart::Column(column));
     }
     if let Some((start, inner, end)) = without_marks(&column.values) {
         push_text(&start, out);
@@ -280,12 +285,12 @@ fn describe<'l>(values: Vec<&'l [u8]>, is_quoted: bool, depth: usize, out: &mut 
         describe_split(&column.values, separator, columns, depth + 1, &mut inner);
         if inner
             .iter()
-            .any(|piece| matches!(piece, Piece::Column(column) if is_telling(column.kind)))
+            .any(|part| matches!(part, LayoutPart::Column(column) if is_telling(column.kind)))
         {
-            for piece in inner {
-                match piece {
-                    Piece::Text(text) => push_text(&text, out),
-                    Piece::Column(column) => out.push(Piece::Column(LogColumn {
+            for part in inner {
+                match part {
+                    LayoutPart::Text(text) => push_text(&text, out),
+                    LayoutPart::Column(column) => out.push(LayoutPart::Column(LogColumn {
                         is_quoted: column.is_quoted || is_quoted,
                         ..column
                     })),
@@ -294,7 +299,7 @@ fn describe<'l>(values: Vec<&'l [u8]>, is_quoted: bool, depth: usize, out: &mut 
             return;
         }
     }
-    out.push(Piece::Column(column));
+    out.push(LayoutPart::Column(column));
 }
 
 /// Takes off the comma or semicolon that ends all values, which their writer put there; returns it
@@ -356,12 +361,12 @@ fn without_marks<'l>(values: &[&'l [u8]]) -> Option<(String, Vec<&'l [u8]>, Stri
 }
 
 /// Appends a text, and joins it with one before. More than two blanks are two.
-pub(super) fn push_text(text: &str, out: &mut Vec<Piece<'_>>) {
+pub(super) fn push_text(text: &str, out: &mut Vec<LayoutPart<'_>>) {
     if text.is_empty() {
         return;
     }
-    let Some(Piece::Text(before)) = out.last_mut() else {
-        return out.push(Piece::Text(text.to_owned()));
+    let Some(LayoutPart::Text(before)) = out.last_mut() else {
+        return out.push(LayoutPart::Text(text.to_owned()));
     };
     before.push_str(text);
     while let Some(at) = before.find("   ") {

@@ -9,7 +9,7 @@
 
 use super::keys::{KeyCache, KeyRole, ObjectKind};
 use super::tokenizer::Tokenizer;
-use super::values::{self, KeyPath, ValueVisitor};
+use super::values::{self, KeyPath};
 use super::{JsonLineParser, values::FieldCollector};
 use crate::formats::TimeField;
 use crate::formats::fields::FieldSlot;
@@ -60,6 +60,23 @@ impl<'a> EnclosedTexts<'a> {
     pub(in crate::formats) fn time<'b>(&'b self, buffer: &'b mut Vec<u8>) -> TimeField<'b> {
         self.collector.time(buffer)
     }
+
+    /// Adds a value of the object.
+    fn take(&mut self, path: KeyPath<'_, 'a>, role: KeyRole, walk: &Tokenizer<'a>) {
+        self.collector.add(role, walk.value, walk.escaped);
+        self.has_request |= is_request(walk.value);
+        let is_free = role.slot == FieldSlot::Unused
+            && !role.forwarded
+            && role.within != ObjectKind::Closed
+            && !path.is_pair();
+        if !is_free || !may_be_line(walk.value) || path.names().any(is_of_client) {
+            return;
+        }
+        if let Some(text) = self.texts.get_mut(self.count) {
+            *text = walk.value;
+        }
+        self.count += 1;
+    }
 }
 
 impl JsonLineParser {
@@ -76,26 +93,10 @@ impl JsonLineParser {
             has_request: false,
             collector: FieldCollector::new(),
         };
-        values::visit(&self.roles, line, keys, &mut found)?;
+        values::visit(&self.roles, line, keys, |path, role, walk| {
+            found.take(path, role, walk);
+        })?;
         Some(found)
-    }
-}
-
-impl<'a> ValueVisitor<'a> for EnclosedTexts<'a> {
-    fn value(&mut self, path: KeyPath<'_, 'a>, role: KeyRole, walk: &Tokenizer<'a>) {
-        self.collector.value(path, role, walk);
-        self.has_request |= is_request(walk.value);
-        let is_free = role.slot == FieldSlot::Unused
-            && !role.forwarded
-            && role.within != ObjectKind::Closed
-            && !path.is_pair();
-        if !is_free || !may_be_line(walk.value) || path.names().any(is_of_client) {
-            return;
-        }
-        if let Some(text) = self.texts.get_mut(self.count) {
-            *text = walk.value;
-        }
-        self.count += 1;
     }
 }
 

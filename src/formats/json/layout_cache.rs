@@ -4,18 +4,15 @@
 //! keys in the same objects, and only the ends of the values are searched for. The cache affects
 //! only the speed, never the result: a line that differs in one byte is tokenized.
 //!
-//! [`FastLayout`] decides the field of each value once per layout. It applies to lines with a
+//! A fast path decides the field of each value once per layout. It applies to lines with a
 //! client, a time and a request line in their usual form and without a backslash. All other lines
 //! go through [`FieldCollector`], with the same result where both apply.
 
 use memchr::memchr;
 
 use super::keys::{IN_PAYLOAD, KeyCache, KeyRole, KeyRoles};
-use super::tokenizer::{Tokenizer, bare, string_end};
-use super::values::{
-    FieldCollector, KeyPath, ValueVisitor, integer, is_target, parse_time, status, time_shaped,
-    visit,
-};
+use super::tokenizer::{bare, string_end};
+use super::values::{FieldCollector, integer, is_target, parse_time, status, time_shaped, visit};
 use crate::formats::bytes::begins;
 use crate::formats::clf::is_bare;
 use crate::formats::fast_values::FastValues;
@@ -36,7 +33,7 @@ const MAX_WAIT: u32 = 255;
 pub(in crate::formats) struct LayoutCache {
     /// The fingerprint of the roles that the layouts are based on.
     roles_fingerprint: u64,
-    is_unset: [JsonLayout; 2],
+    layouts: [JsonLayout; 2],
     /// The index of the last layout that matched.
     first: usize,
     wait: u32,
@@ -52,8 +49,9 @@ struct JsonLayout {
     literals: Vec<u8>,
     /// Where the text after the last value starts in `literals`.
     tail: usize,
-    /// The fast path, if lines of this layout can take it.
-    short: Option<FastLayout>,
+    /// For the fast path, if lines of this layout can take it: the fields with an alternative value,
+    /// one bit each. The alternative counts if the best value is missing.
+    alternatives: Option<u32>,
     misses: u8,
 }
 
@@ -86,7 +84,7 @@ impl LayoutCache {
             };
         }
         for at in [self.first, 1 - self.first] {
-            let layout = &mut self.is_unset[at];
+            let layout = &mut self.layouts[at];
             if layout.read(line, found).is_some() {
                 (self.first, layout.misses) = (at, 0);
                 self.pause = self.pause.saturating_sub(1);
@@ -112,9 +110,9 @@ impl LayoutCache {
         values: &mut FastValues<'a>,
     ) -> bool {
         for at in [self.first, 1 - self.first] {
-            let layout = &mut self.is_unset[at];
-            let Some(short) = layout
-                .short
+            let layout = &mut self.layouts[at];
+            let Some(alternatives) = layout
+                .alternatives
                 .filter(|_| self.roles_fingerprint == roles.fingerprint())
             else {
                 continue;
@@ -124,7 +122,7 @@ impl LayoutCache {
                 |at| Some((first_quote(at)?, false)),
                 |value_layout, value, _| values.set(value_layout.slot, value),
             );
-            if found.is_some() && short.is_complete(values) {
+            if found.is_some() && is_complete(alternatives, values) {
                 (self.first, layout.misses) = (at, 0);
                 self.pause = self.pause.saturating_sub(1);
                 return true;
@@ -144,7 +142,7 @@ impl LayoutCache {
         // Learns from a copy: a memory-mapped file may change between two reads.
         self.copy.clear();
         self.copy.extend_from_slice(line);
-        let layout = &mut self.is_unset[1 - self.first];
+        let layout = &mut self.layouts[1 - self.first];
         layout.clear();
         if layout.learn(roles, &self.copy, keys).is_none() {
             layout.clear();
@@ -156,7 +154,7 @@ impl JsonLayout {
     fn clear(&mut self) {
         self.values.clear();
         self.literals.clear();
-        self.short = None;
+        self.alternatives = None;
         self.misses = 0;
     }
 
@@ -212,22 +210,37 @@ impl JsonLayout {
     }
 
     fn learn(&mut self, roles: &KeyRoles, line: &[u8], keys: &mut KeyCache) -> Option<()> {
-        let mut learned = LayoutRecorder {
-            layout: self,
-            line,
-            at: 0,
-            whole: line.first() == Some(&b'{'),
-        };
-        visit(roles, line, keys, &mut learned)?;
-        let (at, whole) = (learned.at, learned.whole);
+        // The end of the last value, and whether the layout can describe the whole line.
+        let (mut at, mut is_whole) = (0, line.first() == Some(&b'{'));
+        visit(roles, line, keys, |path, role, walk| {
+            let (from, to) = walk.span;
+            let Some(literal) = line.get(at..from) else {
+                is_whole = false;
+                return;
+            };
+            // The key of a name/value pair is itself a value.
+            is_whole &= !path.is_pair() && self.values.len() < MAX_VALUES;
+            if is_whole {
+                let start = self.literals.len();
+                self.literals.extend_from_slice(literal);
+                self.values.push(LayoutValue {
+                    start,
+                    end: self.literals.len(),
+                    quoted: literal.ends_with(b"\""),
+                    role,
+                    slot: FieldSlot::Unused,
+                });
+            }
+            at = to;
+        })?;
         self.tail = self.literals.len();
         self.literals.extend_from_slice(line.get(at..)?);
-        self.short = FastLayout::from_values(
+        self.alternatives = assign_slots(
             self.values
                 .iter_mut()
                 .map(|value_layout| (value_layout.role, &mut value_layout.slot)),
         );
-        whole.then_some(())
+        is_whole.then_some(())
     }
 }
 
@@ -244,131 +257,80 @@ fn bare_end(line: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// Records a layout.
-struct LayoutRecorder<'l, 'a> {
-    layout: &'l mut JsonLayout,
-    line: &'a [u8],
-    /// The end of the last value.
-    at: usize,
-    /// Whether the layout can describe the whole line.
-    whole: bool,
-}
-
-impl<'a> ValueVisitor<'a> for LayoutRecorder<'_, 'a> {
-    fn value(&mut self, path: KeyPath<'_, 'a>, role: KeyRole, walk: &Tokenizer<'a>) {
-        let (from, to) = walk.span;
-        let Some(literal) = self.line.get(self.at..from) else {
-            return self.whole = false;
-        };
-        // The key of a name/value pair is itself a value.
-        self.whole &= !path.is_pair() && self.layout.values.len() < MAX_VALUES;
-        if self.whole {
-            let start = self.layout.literals.len();
-            self.layout.literals.extend_from_slice(literal);
-            let quoted = literal.ends_with(b"\"");
-            let end = self.layout.literals.len();
-            self.layout.values.push(LayoutValue {
-                start,
-                end,
-                quoted,
-                role,
-                slot: FieldSlot::Unused,
-            });
-        }
-        self.at = to;
-    }
-}
-
-/// What the fast path needs of a layout.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct FastLayout {
-    /// Fields with an alternative value, one bit each. The alternative counts if the best value is
-    /// missing.
-    has_others: u32,
-}
-
-/// The slot of a field.
+/// The slot of a field on the fast path. A request line makes the other fields redundant.
 fn slot_of(slot: FieldSlot) -> FieldSlot {
     match slot {
-        FieldSlot::Client => FieldSlot::Client,
-        FieldSlot::Host => FieldSlot::Host,
-        FieldSlot::Time => FieldSlot::Time,
-        FieldSlot::Request => FieldSlot::Request,
-        FieldSlot::Status => FieldSlot::Status,
-        FieldSlot::Bytes => FieldSlot::Bytes,
-        FieldSlot::Referer => FieldSlot::Referer,
-        FieldSlot::UserAgent => FieldSlot::UserAgent,
-        FieldSlot::User => FieldSlot::User,
-        // A request line makes the other fields redundant.
+        FieldSlot::Client
+        | FieldSlot::Host
+        | FieldSlot::Time
+        | FieldSlot::Request
+        | FieldSlot::Status
+        | FieldSlot::Bytes
+        | FieldSlot::Referer
+        | FieldSlot::UserAgent
+        | FieldSlot::User => slot,
         _ => FieldSlot::Unused,
     }
 }
 
-impl FastLayout {
-    /// Assigns the values of a layout to slots; `None` if the user named fields, or if the
-    /// fields are not simple.
-    pub(super) fn from_values<'p>(
-        pieces: impl Iterator<Item = (KeyRole, &'p mut FieldSlot)>,
-    ) -> Option<Self> {
-        let mut best: [Option<(u8, &mut FieldSlot)>; FieldSlot::COUNT] =
-            [const { None }; FieldSlot::COUNT];
-        let mut has_others = 0;
-        for (role, value_slot) in pieces {
-            if role.forwarded || role.slot != FieldSlot::Unused && role.rank == 0 {
+/// Assigns the values of a layout to slots, and returns the fields with an alternative value; `None`
+/// if the user named fields, or if the fields are not simple.
+fn assign_slots<'p>(roles: impl Iterator<Item = (KeyRole, &'p mut FieldSlot)>) -> Option<u32> {
+    let mut best: [Option<(u8, &mut FieldSlot)>; FieldSlot::COUNT] =
+        [const { None }; FieldSlot::COUNT];
+    let mut alternatives = 0;
+    for (role, value_slot) in roles {
+        if role.forwarded || role.slot != FieldSlot::Unused && role.rank == 0 {
+            return None;
+        }
+        // The request line is outside of it.
+        if role.rank >= IN_PAYLOAD {
+            continue;
+        }
+        let Some(chosen) = best.get_mut(role.slot as usize) else {
+            continue;
+        };
+        if let Some((rank, _)) = chosen {
+            // They may differ.
+            if role.slot == FieldSlot::Client && role.rank == *rank {
                 return None;
             }
-            // The request line is outside of it.
-            if role.rank >= IN_PAYLOAD {
+            alternatives |= 1 << slot_of(role.slot) as u32;
+            if role.rank >= *rank {
                 continue;
-            }
-            let Some(chosen) = best.get_mut(role.slot as usize) else {
-                continue;
-            };
-            if let Some((rank, _)) = chosen {
-                // They may differ.
-                if role.slot == FieldSlot::Client && role.rank == *rank {
-                    return None;
-                }
-                has_others |= 1 << slot_of(role.slot) as u32;
-                if role.rank >= *rank {
-                    continue;
-                }
-            }
-            *value_slot = slot_of(role.slot);
-            if let Some((_, worse)) = chosen.replace((role.rank, value_slot)) {
-                *worse = FieldSlot::Unused;
             }
         }
-        let has = |slot: FieldSlot| best[slot as usize].is_some();
-        (has(FieldSlot::Client) && has(FieldSlot::Time) && has(FieldSlot::Request))
-            .then_some(Self { has_others })
+        *value_slot = slot_of(role.slot);
+        if let Some((_, worse)) = chosen.replace((role.rank, value_slot)) {
+            *worse = FieldSlot::Unused;
+        }
     }
+    let has = |slot: FieldSlot| best[slot as usize].is_some();
+    (has(FieldSlot::Client) && has(FieldSlot::Time) && has(FieldSlot::Request))
+        .then_some(alternatives)
+}
 
-    /// Whether these values determine all fields.
-    #[inline]
-    fn is_complete(self, values: &FastValues<'_>) -> bool {
-        let is_text = |text: &[u8]| !matches!(text, b"" | b"-");
-        let has_no_other = |slot: FieldSlot| self.has_others & 1 << slot as u32 == 0;
-        let all_known = self.has_others == 0
-            || (has_no_other(FieldSlot::Host)
-                || is_text(values.get(FieldSlot::Host)) && values.get(FieldSlot::Host) != b"_")
-                && (has_no_other(FieldSlot::Status)
-                    || status(values.get(FieldSlot::Status)).is_some())
-                && (has_no_other(FieldSlot::Bytes)
-                    || integer(values.get(FieldSlot::Bytes)).is_some())
-                && (has_no_other(FieldSlot::Referer) || is_text(values.get(FieldSlot::Referer)))
-                && (has_no_other(FieldSlot::UserAgent)
-                    || is_text(values.get(FieldSlot::UserAgent)))
-                && (has_no_other(FieldSlot::User) || is_text(values.get(FieldSlot::User)));
-        all_known
-            && is_text(values.get(FieldSlot::Client))
-            && is_bare(values.get(FieldSlot::Client))
-            && memchr(b',', values.get(FieldSlot::Client)).is_none()
-            // A method may stand alone.
-            && memchr(b' ', values.get(FieldSlot::Request)).is_some()
-            && !is_target(values.get(FieldSlot::Request))
-            && matches!(time_shaped(values.get(FieldSlot::Time)), Some((FieldSlot::Time, _)))
-    }
+/// Whether these values determine all fields.
+#[inline]
+fn is_complete(alternatives: u32, values: &FastValues<'_>) -> bool {
+    let is_text = |text: &[u8]| !matches!(text, b"" | b"-");
+    let has_no_other = |slot: FieldSlot| alternatives & 1 << slot as u32 == 0;
+    let all_known = alternatives == 0
+        || (has_no_other(FieldSlot::Host)
+            || is_text(values.get(FieldSlot::Host)) && values.get(FieldSlot::Host) != b"_")
+            && (has_no_other(FieldSlot::Status) || status(values.get(FieldSlot::Status)).is_some())
+            && (has_no_other(FieldSlot::Bytes) || integer(values.get(FieldSlot::Bytes)).is_some())
+            && (has_no_other(FieldSlot::Referer) || is_text(values.get(FieldSlot::Referer)))
+            && (has_no_other(FieldSlot::UserAgent) || is_text(values.get(FieldSlot::UserAgent)))
+            && (has_no_other(FieldSlot::User) || is_text(values.get(FieldSlot::User)));
+    all_known
+        && is_text(values.get(FieldSlot::Client))
+        && is_bare(values.get(FieldSlot::Client))
+        && memchr(b',', values.get(FieldSlot::Client)).is_none()
+        // A method may stand alone.
+        && memchr(b' ', values.get(FieldSlot::Request)).is_some()
+        && !is_target(values.get(FieldSlot::Request))
+        && matches!(time_shaped(values.get(FieldSlot::Time)), Some((FieldSlot::Time, _)))
 }
 
 /// The fields of a line from its values.

@@ -18,9 +18,8 @@ pub(super) use layout_cache::LayoutCache;
 
 use memchr::memchr;
 
-use self::keys::{KeyRole, KeyRoles};
-use self::tokenizer::Tokenizer;
-use self::values::{FieldCollector, KeyPath, ValueVisitor};
+use self::keys::KeyRoles;
+use self::values::FieldCollector;
 use super::fast_values::FastValues;
 use super::{FieldKind, Fields};
 use crate::formats::fields::FieldBuffers;
@@ -84,7 +83,7 @@ impl JsonLineParser {
         if !buffers.layouts.read(&self.roles, line, &mut collector) {
             self.walk(line, buffers, &mut collector)?;
         }
-        collector.fields(buffers)
+        collector.fields(&mut buffers.texts)
     }
 
     /// Parses a line with a known layout and without a backslash on the fast path, and emits the
@@ -108,7 +107,7 @@ impl JsonLineParser {
                 .layouts
                 .read_fast(&self.roles, line, first_quote, &mut values);
         if is_short {
-            emit(&layout_cache::fields(&values, &mut buffers.time));
+            emit(&layout_cache::fields(&values, &mut buffers.texts.time));
         }
         is_short
     }
@@ -120,7 +119,9 @@ impl JsonLineParser {
         buffers: &mut FieldBuffers,
         found: &mut FieldCollector<'a>,
     ) -> Option<()> {
-        values::visit(&self.roles, line, &mut buffers.keys, found)?;
+        values::visit(&self.roles, line, &mut buffers.keys, |_, role, walk| {
+            found.add(role, walk.value, walk.escaped);
+        })?;
         buffers.layouts.learn(&self.roles, line, &mut buffers.keys);
         Some(())
     }
@@ -129,45 +130,26 @@ impl JsonLineParser {
     /// the one with the best key name is used. For display: slow.
     #[must_use]
     pub fn split<'a>(&self, line: &'a [u8]) -> Option<Vec<(String, &'a [u8], FieldKind)>> {
-        let mut parts = ValueList(Vec::new());
-        values::visit(&self.roles, line, &mut KeyCache::default(), &mut parts)?;
-        Some(parts.0)
+        let mut parts = Vec::new();
+        let keys = &mut KeyCache::default();
+        values::visit(&self.roles, line, keys, |path, role, walk| {
+            let names: Vec<_> = path.names().map(String::from_utf8_lossy).collect();
+            parts.push((names.join("."), walk.value, role.slot.kind()));
+        })?;
+        Some(parts)
     }
 }
 
 /// Whether a key with the word `forwarded` has addresses.
 pub(super) fn has_forwarded(line: &[u8]) -> bool {
-    let mut found = ForwardedKeys(false);
-    values::visit(
-        &KeyRoles::new(&[]),
-        line,
-        &mut KeyCache::default(),
-        &mut found,
-    )
-    .is_some()
-        && found.0
-}
-
-/// Whether a key with the word `forwarded` has addresses.
-struct ForwardedKeys(bool);
-
-impl<'a> ValueVisitor<'a> for ForwardedKeys {
-    fn value(&mut self, path: KeyPath<'_, 'a>, _: KeyRole, walk: &Tokenizer<'a>) {
-        let mut names = path.names();
-        let is_named = names
-            .any(|name| memchr::memmem::find(&name.to_ascii_lowercase(), b"forwarded").is_some());
-        self.0 |= is_named && Client::addresses_in(walk.value).next().is_some();
-    }
-}
-
-/// Collects every value.
-struct ValueList<'a>(Vec<(String, &'a [u8], FieldKind)>);
-
-impl<'a> ValueVisitor<'a> for ValueList<'a> {
-    fn value(&mut self, path: KeyPath<'_, 'a>, role: KeyRole, walk: &Tokenizer<'a>) {
-        let names: Vec<_> = path.names().map(String::from_utf8_lossy).collect();
-        self.0.push((names.join("."), walk.value, role.slot.kind()));
-    }
+    let is_named =
+        |name: &[u8]| memchr::memmem::find(&name.to_ascii_lowercase(), b"forwarded").is_some();
+    let mut is_found = false;
+    let (roles, keys) = (KeyRoles::new(&[]), &mut KeyCache::default());
+    let visited = values::visit(&roles, line, keys, |path, _, walk| {
+        is_found |= path.names().any(is_named) && Client::addresses_in(walk.value).next().is_some();
+    });
+    visited.is_some() && is_found
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::keys::{
     IN_PAYLOAD, KeyCache, KeyRole, KeyRoles, KeyScope, ObjectKind, REMOTE_HOST, is_payload,
 };
 use super::tokenizer::{JsonToken, MemberName, Tokenizer};
-use crate::formats::fields::{FieldBuffers, FieldSlot};
+use crate::formats::fields::{FieldSlot, TextBuffers};
 use crate::formats::{Escapes, Fields, RequestField, TimeField, iso_time};
 use crate::log::client::Client;
 use crate::log::log_entry::is_known_method;
@@ -20,12 +20,6 @@ use crate::log::time::{CLF_TIME_LEN, LogTime};
 
 /// The maximum depth at which members are visited.
 const MAX_LEVELS: usize = 8;
-
-/// Visits the values of a line in order.
-pub(super) trait ValueVisitor<'a> {
-    /// A value with its path and role.
-    fn value(&mut self, path: KeyPath<'_, 'a>, role: KeyRole, walk: &Tokenizer<'a>);
-}
 
 /// The path of a value.
 #[derive(Debug, Clone, Copy)]
@@ -44,9 +38,7 @@ impl<'a> KeyPath<'_, 'a> {
             .chain([self.name])
             .filter(|name| !name.is_empty())
     }
-}
 
-impl KeyPath<'_, '_> {
     /// Whether it is in an object with `name` and `value`.
     pub(super) fn is_pair(self) -> bool {
         matches!(
@@ -78,12 +70,13 @@ enum LevelKind<'a> {
     Pair(&'a [u8]),
 }
 
-/// Visits a line; `None` if it is not a valid JSON object.
+/// Passes each value of a line, with its path and role, to `take`, in order; `None` if the line is
+/// not a valid JSON object.
 pub(super) fn visit<'a>(
     roles: &KeyRoles,
     line: &'a [u8],
     keys: &mut KeyCache,
-    visitor: &mut impl ValueVisitor<'a>,
+    mut take: impl FnMut(KeyPath<'_, 'a>, KeyRole, &Tokenizer<'a>),
 ) -> Option<()> {
     let mut walk = Tokenizer::new(line)?;
     let mut open = OpenLevels::new();
@@ -93,7 +86,7 @@ pub(super) fn visit<'a>(
             JsonToken::Value => {
                 let (role, _) = open.role(roles, keys, walk.key);
                 let name = open.pair_name(walk.key.name, walk.value);
-                visitor.value(
+                take(
                     KeyPath {
                         levels: open.levels(),
                         name,
@@ -260,13 +253,6 @@ pub(super) struct FieldCollector<'a> {
 /// The rank of a missing value.
 const NO_RANK: u8 = u8::MAX;
 
-impl<'a> ValueVisitor<'a> for FieldCollector<'a> {
-    #[inline]
-    fn value(&mut self, _: KeyPath<'_, 'a>, role: KeyRole, walk: &Tokenizer<'a>) {
-        self.add(role, walk.value, walk.escaped);
-    }
-}
-
 impl<'a> FieldCollector<'a> {
     pub(super) fn new() -> Self {
         Self {
@@ -361,7 +347,7 @@ impl<'a> FieldCollector<'a> {
     }
 
     /// The fields; `None` if the line describes no request.
-    pub(super) fn fields(&mut self, buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
+    pub(super) fn fields(&mut self, buffers: &'a mut TextBuffers) -> Option<Fields<'a>> {
         self.leave_out_payload();
         self.use_host_as_client();
         // What is left of a payload is what the line is about.
@@ -372,7 +358,7 @@ impl<'a> FieldCollector<'a> {
         if !self.is_request() {
             return None;
         }
-        let FieldBuffers {
+        let TextBuffers {
             time,
             request,
             query,

@@ -57,12 +57,7 @@ pub(in crate::formats) fn compile(
     if fields_with_suffixes.is_empty() {
         return Err(FormatError::NoField(String::new()));
     }
-    let slots = slots(
-        &fields_with_suffixes
-            .iter()
-            .map(|(field, _)| field)
-            .collect::<Vec<_>>(),
-    );
+    let slots = slots(&fields_with_suffixes);
     if !slots.iter().any(|slot| {
         matches!(
             slot,
@@ -71,10 +66,24 @@ pub(in crate::formats) fn compile(
     }) {
         return Err(FormatError::NoRequest);
     }
+    let parser = FormatLineParser {
+        start: start.into(),
+        is_spaced,
+        ..assemble(fields_with_suffixes, &slots, escapes)
+    };
+    Ok(parser.with_sections())
+}
+
+/// The parser for fields in these slots, each with the text after it.
+fn assemble(
+    fields_with_suffixes: Vec<(FieldItem, Vec<u8>)>,
+    slots: &[FieldSlot],
+    escapes: Escapes,
+) -> FormatLineParser {
     let chosen = |slot: FieldSlot| {
         fields_with_suffixes
             .iter()
-            .zip(&slots)
+            .zip(slots)
             .find(|(_, s)| **s == slot)
             .map(|((field, _), _)| field)
     };
@@ -102,8 +111,8 @@ pub(in crate::formats) fn compile(
         None if slots.contains(&FieldSlot::Url) => RequestForm::Url,
         None => RequestForm::Parts,
     };
-    let parser = FormatLineParser {
-        fields: fields(&fields_with_suffixes, &slots, escapes),
+    FormatLineParser {
+        fields: fields(&fields_with_suffixes, slots, escapes),
         languages: fields_with_suffixes
             .iter()
             .map(|(field, _)| Language::new(field))
@@ -116,22 +125,22 @@ pub(in crate::formats) fn compile(
             .into_iter()
             .map(|(field, _)| (field.name, field.kind))
             .collect(),
-        start: start.into(),
+        start: Box::default(),
         escapes,
         encoding: Encoding::No,
         time,
         request_form,
         client,
         is_columns: false,
-        is_spaced,
+        is_spaced: false,
         pairs: None,
         fast_path: None,
-    };
-    Ok(parser.with_sections())
+    }
 }
 
 /// The slot of each field; of several of the same kind, the one with the lowest rank.
-fn slots(fields: &[&FieldItem]) -> Vec<FieldSlot> {
+fn slots(fields: &[(FieldItem, Vec<u8>)]) -> Vec<FieldSlot> {
+    let fields = || fields.iter().map(|(field, _)| field);
     let slot_of = |field: &FieldItem| {
         if field.shape == FieldShape::Url {
             FieldSlot::Url
@@ -140,14 +149,13 @@ fn slots(fields: &[&FieldItem]) -> Vec<FieldSlot> {
         }
     };
     let rank = |slot| {
-        fields
-            .iter()
+        fields()
             .filter(|f| slot_of(f) == slot)
             .map(|f| f.rank)
             .min()
     };
-    let mut slots = Vec::with_capacity(fields.len());
-    for field in fields {
+    let mut slots = Vec::new();
+    for field in fields() {
         let slot = slot_of(field);
         let is_chosen = rank(slot) == Some(field.rank) && !slots.contains(&slot);
         slots.push(if is_chosen { slot } else { FieldSlot::Unused });
@@ -155,9 +163,7 @@ fn slots(fields: &[&FieldItem]) -> Vec<FieldSlot> {
     if !slots.contains(&FieldSlot::Client) {
         // A header in the position of the client is the client, as in a log that `clf` parses.
         let called = |name: &&str| {
-            fields
-                .iter()
-                .position(|f| matches!(&f.kind, FieldKind::Header(header) if header == *name))
+            fields().position(|f| matches!(&f.kind, FieldKind::Header(header) if header == *name))
         };
         if let Some(at) = CLIENT_HEADERS.iter().find_map(called) {
             slots[at] = FieldSlot::Client;
@@ -286,11 +292,11 @@ pub(super) fn columns(
     separator: u8,
     quoted: Quotes,
 ) -> FormatLineParser {
-    let columns: Vec<FieldItem> = field_names
+    let columns: Vec<_> = field_names
         .iter()
-        .map(|(name, kind)| FieldItem::new(*name, kind.clone()))
+        .map(|(name, kind)| (FieldItem::new(*name, kind.clone()), vec![separator]))
         .collect();
-    let slots = slots(&columns.iter().collect::<Vec<_>>());
+    let slots = slots(&columns);
     let column = |(at, slot): (usize, &FieldSlot)| {
         FieldMatcher::new(
             *slot,
@@ -301,44 +307,15 @@ pub(super) fn columns(
             &[separator],
         )
     };
-    let has = |slot| slots.contains(&slot);
+    let escapes = if quoted == Quotes::Never {
+        Escapes::None
+    } else {
+        Escapes::Doubled
+    };
     FormatLineParser {
-        start: Box::new([]),
         fields: slots.iter().enumerate().map(column).collect(),
-        field_names: field_names
-            .iter()
-            .map(|(name, kind)| ((*name).to_owned(), kind.clone()))
-            .collect(),
-        escapes: if quoted == Quotes::Never {
-            Escapes::None
-        } else {
-            Escapes::Doubled
-        },
-        encoding: Encoding::No,
-        time: if !has(FieldSlot::Time) && has(FieldSlot::Date) {
-            TimeFormat::DateAndTime
-        } else {
-            TimeFormat::Written
-        },
-        request_form: if has(FieldSlot::Request) {
-            RequestForm::Line
-        } else {
-            RequestForm::Parts
-        },
-        client: if field_names
-            .iter()
-            .any(|(_, kind)| *kind == FieldKind::Client)
-        {
-            ClientField::Peer
-        } else {
-            ClientField::Header
-        },
         languages: Box::default(),
-        is_unescaped: false,
-        sections: Box::default(),
         is_columns: true,
-        is_spaced: false,
-        pairs: None,
-        fast_path: None,
+        ..assemble(columns, &slots, escapes)
     }
 }

@@ -13,7 +13,7 @@ use memchr::memchr;
 use super::{ClientField, FormatLineParser, Quotes, Unknown};
 use crate::formats::bytes::{begins, marks_of_16};
 use crate::formats::clf::is_escaped;
-use crate::formats::fields::FieldSlot;
+use crate::formats::fields::{FieldSlot, TextBuffers};
 use crate::formats::{Fields, RequestField, TimeField, iso_time};
 use crate::log::client::Client;
 use crate::log::log_entry::RequestLine;
@@ -364,17 +364,6 @@ pub(super) enum TimeFormat {
     DateAndTime,
 }
 
-/// The buffers for values that must be assembled.
-pub(super) struct TextBuffers<'a> {
-    pub(super) forwarded: &'a mut Vec<u8>,
-    pub(super) request: &'a mut Vec<u8>,
-    pub(super) target: &'a mut Vec<u8>,
-    pub(super) query: &'a mut Vec<u8>,
-    pub(super) referer: &'a mut Vec<u8>,
-    pub(super) user_agent: &'a mut Vec<u8>,
-    pub(super) time: &'a mut Vec<u8>,
-}
-
 /// The captured texts of a line, by slot.
 #[derive(Debug, Default)]
 pub(super) struct CapturedFields<'a>([Option<&'a [u8]>; FieldSlot::COUNT]);
@@ -403,7 +392,7 @@ impl<'a> CapturedFields<'a> {
         &self,
         parser: &FormatLineParser,
         unknown: Unknown,
-        buffers: TextBuffers<'a>,
+        buffers: &'a mut TextBuffers,
     ) -> Fields<'a> {
         let encoding = parser.encoding;
         let TextBuffers {
@@ -414,6 +403,7 @@ impl<'a> CapturedFields<'a> {
             referer,
             user_agent,
             time,
+            ..
         } = buffers;
         let (host, request_field) = match parser.request_form {
             RequestForm::Line => (

@@ -18,9 +18,7 @@ pub(super) use self::field::Encoding;
 pub(super) use compile::compile;
 pub(super) use readings::ReadingBuffers;
 
-use self::field::{
-    CapturedFields, Delimiter, FieldMatcher, RequestForm, TextBuffers, TimeFormat, TrimMode,
-};
+use self::field::{CapturedFields, Delimiter, FieldMatcher, RequestForm, TimeFormat, TrimMode};
 use self::pairs::PairList;
 use self::readings::{FormatSection, Language, Unknown, sections};
 use super::fast_values::FastValues;
@@ -170,13 +168,7 @@ impl FormatLineParser {
     pub fn read<'a>(&self, line: &'a [u8], buffers: &'a mut FieldBuffers) -> Option<Fields<'a>> {
         let mut filled = CapturedFields::default();
         let FieldBuffers {
-            forwarded,
-            time,
-            request,
-            target,
-            query,
-            referer,
-            user_agent,
+            texts,
             spaced,
             readings,
             ..
@@ -192,19 +184,7 @@ impl FormatLineParser {
                 filled.set(field.slot, text, field.trim);
             }
         })?;
-        Some(filled.fields(
-            self,
-            unknown,
-            TextBuffers {
-                forwarded,
-                request,
-                target,
-                query,
-                referer,
-                user_agent,
-                time,
-            },
-        ))
+        Some(filled.fields(self, unknown, texts))
     }
 
     /// Passes the number and the text of each field to `put`, in order. Returns what is unknown;
@@ -293,7 +273,7 @@ impl FormatLineParser {
             &self.fields,
             (line, self.start.len()),
             first_quote,
-            &mut buffers.time,
+            &mut buffers.texts.time,
             emit,
         )
     }

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::inspected_file::{FileId, FileStat, is_absent};
 use super::{ExplicitInputs, Notice};
-use crate::input::find::{SourceKind, find};
+use crate::input::find::{InputOrigin, SourceKind, find};
 use crate::input::rotation::{bases, file_name_bytes, has_compression_suffix, parent_folder, rank};
 use crate::input::wildcard::{is_pattern, pattern_matches};
 use crate::log::source::SourceInfo;
@@ -299,7 +299,7 @@ impl LogDiscovery {
 
     fn files(&self, ids: &mut HashSet<FileId>, notices: &mut Vec<Notice>) -> Vec<ExplicitFile> {
         let found = find(self.arguments());
-        let (mut files, mut folders) = (Vec::new(), CanonicalFolders::default());
+        let (mut files, mut folders) = (Vec::new(), HashMap::new());
         let mut problem = |path: PathBuf, what: String| {
             notices.push(Notice {
                 path,
@@ -310,7 +310,8 @@ impl LogDiscovery {
         for source in found.sources {
             if source.kind == SourceKind::File {
                 ids.extend(source.id);
-                files.push(folders.file(source.path, source.named));
+                let is_given = source.origin != InputOrigin::Folder;
+                files.push(ExplicitFile::new(source.path, is_given, &mut folders));
             } else {
                 problem(
                     source.path,
@@ -321,7 +322,7 @@ impl LogDiscovery {
         }
         for gone in found.problems {
             if self.is_known(&gone.path) && is_missing(&gone.path) {
-                files.push(folders.file(gone.path, true));
+                files.push(ExplicitFile::new(gone.path, true, &mut folders));
             } else {
                 problem(gone.path, gone.what);
             }
@@ -357,7 +358,7 @@ impl LogDiscovery {
             missing
                 .into_iter()
                 .filter(|path| is_requested(path))
-                .map(|path| folders.file(path.clone(), false)),
+                .map(|path| ExplicitFile::new(path.clone(), false, &mut folders)),
         );
         files
     }
@@ -408,12 +409,9 @@ fn argument_of<'a>(arguments: &[Argument<'a>], path: &Path) -> Option<Argument<'
     arguments.iter().find(leads).or_else(open).copied()
 }
 
-/// The canonical path of each folder. Resolved once for all files of a folder.
-#[derive(Default)]
-struct CanonicalFolders(HashMap<PathBuf, PathBuf>);
-
-impl CanonicalFolders {
-    fn file(&mut self, path: PathBuf, named: bool) -> ExplicitFile {
+impl ExplicitFile {
+    /// `folders` has the canonical paths of folders: each is resolved once for all its files.
+    fn new(path: PathBuf, named: bool, folders: &mut HashMap<PathBuf, PathBuf>) -> Self {
         let folder = parent_folder(&path);
         let resolve = || {
             folder
@@ -421,11 +419,11 @@ impl CanonicalFolders {
                 .or_else(|_| std::path::absolute(&folder))
                 .unwrap_or_else(|_| folder.clone())
         };
-        let canonical = self.0.entry(folder.clone()).or_insert_with(resolve);
+        let canonical = folders.entry(folder.clone()).or_insert_with(resolve);
         let key = path
             .file_name()
             .map_or_else(|| canonical.clone(), |name| canonical.join(name));
-        ExplicitFile { path, key, named }
+        Self { path, key, named }
     }
 }
 

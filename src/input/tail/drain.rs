@@ -11,12 +11,13 @@ use std::time::Duration;
 use std::{io, mem};
 
 use super::content::{ContentFingerprint, ContentMatch, IndexMatch};
-use super::generation::{Generation, GenerationState, ReadStep};
+use super::generation::{Generation, GenerationState};
 use super::inspected_file::{FileStat, InspectedFile};
 use super::siblings::is_copy;
 use super::start::{StartAt, start_after_copy, start_generation, too_short};
 use super::watched_path::{OldGeneration, PollContext, StateKnowledge, WatchedPath};
 use super::{LineChunk, Notice, TailOptions, recognize};
+use crate::input::find::InputOrigin;
 use crate::input::read::Chunk;
 use crate::log::source::HEAD;
 
@@ -290,8 +291,7 @@ impl WatchedPath {
         each: &mut dyn FnMut(LineChunk<'_>),
     ) -> bool {
         let facts = (
-            self.named,
-            self.from_pattern,
+            InputOrigin::new(self.named, self.from_pattern),
             self.known != StateKnowledge::Known,
         );
         let (mut more, mut lost) = (false, None);
@@ -353,7 +353,7 @@ fn start_unfinished(log: &mut Generation, poll: &mut PollContext<'_>) -> bool {
 /// Reads one block of a generation. Returns whether more can be read at once.
 fn read_log(
     log: &mut Generation,
-    (named, from_pattern, fresh): (bool, bool, bool),
+    (origin, fresh): (InputOrigin, bool),
     options: &TailOptions,
     buffer: &mut Vec<u8>,
     notices: &mut Vec<Notice>,
@@ -369,17 +369,16 @@ fn read_log(
             log: number,
             generation,
             path: &path,
-            named,
-            from_pattern,
+            origin,
             fresh,
             lines_before,
             chunk,
         });
     };
-    let turn = log.read(options.block, options.max_line, buffer, &mut take);
+    let read = log.read(options.block, options.max_line, buffer, &mut take);
     log.path = path;
-    match turn {
-        Ok(step) => step == ReadStep::More,
+    match read {
+        Ok(more) => more,
         Err(error) => {
             notices.extend(log.failed(&error));
             // It is read again later; no other generation waits for that.

@@ -116,15 +116,6 @@ struct BlockRead {
     beyond: Option<u64>,
 }
 
-/// The result of one read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReadStep {
-    /// More can be read at once.
-    More,
-    /// There is no more data for now.
-    End,
-}
-
 impl Generation {
     /// A generation in the file of `reader`, with `content` if it has any.
     pub(super) fn new(
@@ -410,7 +401,7 @@ impl Generation {
     }
 
     /// Reads at most `block` bytes, or one line if that is longer, and passes the whole lines to
-    /// `emit`, with the number of lines before them.
+    /// `emit`, with the number of lines before them. Returns whether more can be read at once.
     ///
     /// # Errors
     ///
@@ -421,9 +412,9 @@ impl Generation {
         max_line: usize,
         buffer: &mut Vec<u8>,
         emit: &mut impl FnMut(u64, Chunk<'_>),
-    ) -> io::Result<ReadStep> {
+    ) -> io::Result<bool> {
         let (Some(reader), Some(content)) = (&mut self.reader, &self.content) else {
-            return Ok(ReadStep::End);
+            return Ok(false);
         };
         let from = content.offset + self.skipped.bytes;
         let in_line = self.skipped.bytes > 0;
@@ -454,14 +445,14 @@ impl Generation {
         // were read from this content.
         if !self.holds()? {
             self.mismatched = true;
-            return Ok(ReadStep::End);
+            return Ok(false);
         }
         self.ends_in_nuls = at_end && nuls > 0;
         self.next_read_len = 0;
         self.searched_to = from + read as u64;
         if in_line {
             if self.skip_long_line(fresh, from, emit)? {
-                return Ok(ReadStep::More);
+                return Ok(true);
             }
             if let Some(next) = next_text {
                 let beyond = next - self.searched_to;
@@ -476,13 +467,13 @@ impl Generation {
             }
         }
         if !at_end {
-            return Ok(ReadStep::More);
+            return Ok(true);
         }
         self.caught_up = true;
         if self.state == GenerationState::Closing || self.is_compressed() {
             self.emit_unfinished(fresh, from, emit);
         }
-        Ok(ReadStep::End)
+        Ok(false)
     }
 
     /// Returns the whole lines of `fresh`, or starts to skip a line that is too long.

@@ -33,6 +33,7 @@ use self::start::StartAt;
 use self::watched_path::{
     OldGeneration, PathRole, PollContext, StateKnowledge, UnclaimedIndex, WatchedPath,
 };
+use super::find::InputOrigin;
 use super::read::Chunk;
 use crate::log::source::Checkpoint;
 
@@ -85,10 +86,8 @@ pub(crate) struct LineChunk<'a> {
     pub generation: u64,
     /// Its last known path.
     pub path: &'a Path,
-    /// Named on the command line, not found in a folder or by a glob.
-    pub named: bool,
-    /// Found by a glob or in a folder, where files of other kinds may be too.
-    pub from_pattern: bool,
+    /// How it was found.
+    pub origin: InputOrigin,
     /// There is no checkpoint of this log or of one that it was rotated to.
     pub fresh: bool,
     /// Number of lines of the generation before these.

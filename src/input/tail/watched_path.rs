@@ -447,10 +447,10 @@ impl WatchedPath {
         let Some(live) = self.generations.len().checked_sub(1) else {
             return;
         };
-        let cut = self.split_generation(live, poll);
+        let has_old_start = self.split_generation(live, poll);
         let start = std::mem::replace(
             &mut self.start_at,
-            if cut {
+            if has_old_start {
                 StartAt::End
             } else {
                 StartAt::FirstLine
@@ -482,14 +482,14 @@ impl WatchedPath {
         new.moved_to.clone_from(&old.moved_to);
         new.unlinked_since = old.unlinked_since;
         new.is_rewritten = true;
-        let cut = is_truncated_prefix(old, &file);
+        let has_old_start = is_truncated_prefix(old, &file);
         let is_borrowed = old.is_borrowed;
         old.detach_file(poll.now);
         if !is_borrowed {
             self.generations.insert(index + 1, new);
         }
         self.schedule_scan();
-        cut
+        has_old_start
     }
 
     /// The path leads to another file than before.

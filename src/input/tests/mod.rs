@@ -13,7 +13,7 @@ use std::sync::{Mutex, OnceLock};
 
 use tempfile::NamedTempFile;
 
-use super::find::{InputSource, SourceKind};
+use super::find::{InputOrigin, InputSource, SourceKind};
 use super::read::{
     Body, Chunk, MAX_LINE, OpenError, ReadOptions, ReadSummary, SkippedText, read_by,
 };
@@ -70,8 +70,7 @@ fn pool() -> &'static rayon::ThreadPool {
 fn source(path: &Path) -> InputSource {
     InputSource {
         path: path.to_owned(),
-        named: true,
-        literal: true,
+        origin: InputOrigin::Name,
         kind: SourceKind::File,
         id: None,
     }

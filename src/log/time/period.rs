@@ -149,8 +149,8 @@ mod tests {
         LogTime::parse_clf(text.as_bytes()).unwrap()
     }
 
-    fn label(cut: &PeriodRule, text: &str) -> String {
-        cut.period_of(time(text)).label()
+    fn label(rule: &PeriodRule, text: &str) -> String {
+        rule.period_of(time(text)).label()
     }
 
     #[test]
@@ -231,8 +231,8 @@ mod tests {
 
         #[test]
         fn labels_sort_like_periods(one in 0_i64..250_000_000_000, other in 0_i64..250_000_000_000) {
-            let cut = PeriodRule::new(PeriodUnit::Hour, None).unwrap();
-            let [one, other] = [one, other].map(|utc| cut.period_of(LogTime { utc, offset: 0 }));
+            let rule = PeriodRule::new(PeriodUnit::Hour, None).unwrap();
+            let [one, other] = [one, other].map(|utc| rule.period_of(LogTime { utc, offset: 0 }));
             prop_assert_eq!(one.cmp(&other), one.label().cmp(&other.label()));
         }
     }

@@ -7,6 +7,7 @@
 use crate::collections::intern::SymbolTables;
 use crate::engine::{LineScanner, WorkerState};
 use crate::formats::W3cHeader;
+use crate::formats::reader::LogReader;
 use crate::input::find::InputOrigin;
 use crate::input::read::Body;
 use crate::input::tail::{LineChunk, Notice};
@@ -24,7 +25,7 @@ use crate::report::build::{LogAnalysis, RowSelection, build};
 use crate::report::hit::{HitBuffers, LiveHit, ReportReason, alert_request, live_hit};
 use crate::report::model::ReportModel;
 use crate::scan::ScanJob;
-use crate::scan::any_format::AnyFormatScanner;
+use crate::scan::any_format::scan_any_format;
 use crate::scan::input_stats::PathStats;
 use crate::scan::input_summary::InputSummary;
 use crate::scan::log::{HEAD_BYTES, ScannedLog};
@@ -54,7 +55,7 @@ pub(crate) struct LiveScan<'a> {
     line_scanner: LineScanner<'a>,
     analysis: LiveAnalysis<'a>,
     worker_state: WorkerState,
-    any_format: AnyFormatScanner,
+    log_reader: LogReader,
     tally: Tally,
     rolling_tally: RollingTally,
     sources: Vec<SourceInfo>,
@@ -197,7 +198,7 @@ impl<'a> LiveScan<'a> {
                 .with_history(sites)
                 .with_answers(answers),
             worker_state: worker_state(job.prefix),
-            any_format: AnyFormatScanner::default(),
+            log_reader: LogReader::default(),
             tally: Tally::default(),
             rolling_tally,
             sources,
@@ -271,12 +272,8 @@ impl<'a> LiveScan<'a> {
             formats,
             ..
         } = self.job;
-        let log = ScannedLog::of_file(
-            path,
-            InputOrigin::new(is_named, false),
-            formats,
-            scan_options,
-        );
+        let origin = InputOrigin::new(is_named, false);
+        let log = ScannedLog::of_file(path, origin, formats, scan_options);
         self.add_notice(path, log.first_problem(formats, scan_options));
     }
 
@@ -441,7 +438,8 @@ impl<'a> LiveScan<'a> {
             ..
         } = self.job;
         let context = log.scanned.context(formats, scan_options, header);
-        self.any_format.scan(
+        scan_any_format(
+            &mut self.log_reader,
             self.line_scanner,
             scan_options,
             lines,

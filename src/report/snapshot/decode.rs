@@ -22,7 +22,7 @@ use crate::scan::input_summary::InputSummary;
 use crate::soft_404::{HomeSizes, MethodClass, PathEvidence, SiteEvidence};
 use crate::tally::{
     Cell, ClientCount, ErrorFloor, ImportedKey, ImportedSample, LinePosition, ListedTimes,
-    MinuteKey, Sample, SampleContent, SizeSpan, TimeCounts, TimeUnit, UnmatchedAnswers, WEEK_HOURS,
+    MinuteKey, Sample, SizeSpan, TimeCounts, TimeUnit, UnmatchedAnswers, WEEK_HOURS,
 };
 use crate::text::redact::mask::pre_redacted;
 use crate::text::redact::sanitize::escape;
@@ -463,7 +463,7 @@ impl<'r> SnapshotDecoder<'r> {
         Ok(Sample {
             time: row.time,
             position,
-            content: SampleContent::Imported(Box::new(imported)),
+            imported: Box::new(imported),
         })
     }
 

@@ -44,7 +44,6 @@ struct PeriodAccumulator {
 #[derive(Debug, Default)]
 struct SourceStats {
     stats: InputStats,
-    bytes: u64,
     pending: u64,
     problem: Option<String>,
 }
@@ -100,10 +99,15 @@ impl PeriodAccumulators {
     }
 
     /// Counts lines.
-    pub(super) fn count(&mut self, period: PeriodKey, input: u32, bytes: u64, stats: &InputStats) {
-        let sum = self.sum(period, input);
-        sum.stats.merge(stats);
-        sum.bytes += bytes;
+    pub(super) fn count(&mut self, period: PeriodKey, input: u32, stats: &InputStats) {
+        self.parts
+            .entry(period)
+            .or_default()
+            .sums
+            .entry(input)
+            .or_default()
+            .stats
+            .merge(stats);
     }
 
     /// Counts an incomplete last line in the latest period of its input.
@@ -144,15 +148,6 @@ impl PeriodAccumulators {
                 .map(move |problem| (input, problem))
         };
         sums.into_iter().flat_map(problems).collect()
-    }
-
-    fn sum(&mut self, period: PeriodKey, input: u32) -> &mut SourceStats {
-        self.parts
-            .entry(period)
-            .or_default()
-            .sums
-            .entry(input)
-            .or_default()
     }
 
     fn latest(&mut self, input: u32) -> Option<&mut SourceStats> {
@@ -225,7 +220,7 @@ impl PeriodAccumulator {
 
 impl SourceStats {
     fn input(&self, path: &[u8]) -> InputSummary {
-        let input = self.stats.input(path.to_vec(), self.bytes);
+        let input = self.stats.input(path.to_vec());
         InputSummary {
             counts: LineTotals {
                 lines: input.counts.lines + self.pending,

@@ -12,25 +12,25 @@ use std::sync::mpsc::Sender;
 use rayon::prelude::*;
 
 use super::accumulator::{MAX_OPEN, PeriodAccumulators, PeriodKey};
-use super::line_batch::{
-    BatchLines, CountedRun, LineBatch, OwnedPiece, PeriodRun, period_runs, whole_run,
-};
+use super::line_batch::{CountedRun, LineBatch, PeriodRun, period_runs, whole_run};
 use super::{IncrementalOptions, IncrementalResult};
 use crate::engine::LineScanner;
+use crate::input::read::{Body, Chunk};
 use crate::input::tail::{LineChunk, LogView, Notice, Tail};
 use crate::log::finding::{Findings, LineCounts};
 use crate::log::source::SourceInfo;
 use crate::log::time::Period;
 use crate::scan::ScanJob;
+use crate::scan::any_format::scan_any_format;
 use crate::scan::input_stats::InputStats;
-use crate::scan::log::{ScannedLog, SkippedLog};
+use crate::scan::log::ScannedLog;
 use crate::scan::worker::WorkerPool;
 use crate::tally::LinePosition;
 
 /// The number of bytes that are scanned in parallel.
 pub(super) const BATCH_BYTES: usize = 4 << 20;
 /// The maximum number of line batches, if they are small.
-const MAX_BATCH_PIECES: usize = 1024;
+const MAX_BATCHES: usize = 1024;
 /// The limit of bytes of one log that wait for a period.
 const MAX_WAITING_BYTES: usize = 1 << 20;
 
@@ -122,11 +122,11 @@ impl<'a> BatchScanner<'a> {
 
     /// Adds a chunk of a log; scans the batch if it is full. The lines of a file that is no access
     /// log are dropped.
-    pub(super) fn take(&mut self, owned: OwnedPiece) {
+    pub(super) fn take(&mut self, mut batch: LineBatch) {
         if self.options.stop.load(Ordering::Relaxed) {
             return;
         }
-        let line_chunk = owned.line_chunk();
+        let line_chunk = batch.line_chunk();
         let is_first = !self.logs.contains_key(&line_chunk.log);
         let log = self
             .logs
@@ -137,20 +137,20 @@ impl<'a> BatchScanner<'a> {
             .advance_header(line_chunk.chunk.body, self.job.scan_options.max_line);
         if !log.scanned.is_access_log() {
             if is_first && line_chunk.fresh {
-                let SkippedLog { what, is_requested } = log.scanned.skipped();
-                self.notices.extend(what.map(|what| Notice {
-                    path: line_chunk.path.to_owned(),
-                    what,
-                    problem: is_requested,
-                }));
+                self.notices
+                    .extend(log.scanned.skipped().map(|what| Notice {
+                        path: line_chunk.path.to_owned(),
+                        what,
+                        problem: log.scanned.is_named_binary(),
+                    }));
             }
             return;
         }
-        let batch = owned.into_batch(header);
-        self.bytes += batch.lines.held();
-        self.read_bytes += batch.lines.bytes();
+        batch.header = header;
+        self.bytes += batch.lines().len();
+        self.read_bytes += batch.block.chunk().body.bytes();
         self.batch.push(batch);
-        if self.bytes >= self.max_bytes || self.batch.len() >= MAX_BATCH_PIECES {
+        if self.bytes >= self.max_bytes || self.batch.len() >= MAX_BATCHES {
             self.flush();
         }
     }
@@ -164,7 +164,7 @@ impl<'a> BatchScanner<'a> {
         let batch = std::mem::take(&mut self.batch);
         self.bytes = 0;
         let runs = |batch: &LineBatch| self.runs(batch);
-        let all_runs: Vec<Vec<PeriodRun>> = match self.options.cut {
+        let all_runs: Vec<Vec<PeriodRun>> = match self.options.period_rule {
             Some(_) => batch.par_iter().with_max_len(1).map(runs).collect(),
             None => batch.iter().map(runs).collect(),
         };
@@ -175,7 +175,7 @@ impl<'a> BatchScanner<'a> {
         self.count(&ready);
         for buffer in ready
             .into_iter()
-            .filter_map(|(batch, _)| batch.lines.into_buffer())
+            .filter_map(|(batch, _)| batch.into_buffer())
         {
             // Fails if the reader is done.
             let _ = self.used.send(buffer);
@@ -184,7 +184,9 @@ impl<'a> BatchScanner<'a> {
 
     /// The runs of lines of one period in a batch.
     fn runs(&self, batch: &LineBatch) -> Vec<PeriodRun> {
-        let (Some(cut), BatchLines::Text(text)) = (self.options.cut, &batch.lines) else {
+        let (Some(period_rule), Body::Lines(text)) =
+            (self.options.period_rule, batch.block.chunk().body)
+        else {
             return whole_run(batch, None);
         };
         let ScanJob {
@@ -194,7 +196,7 @@ impl<'a> BatchScanner<'a> {
         } = *self.job;
         period_runs(
             text,
-            cut,
+            period_rule,
             scan_options,
             self.logs[&batch.log]
                 .scanned
@@ -214,9 +216,9 @@ impl<'a> BatchScanner<'a> {
         let before = log
             .period
             .or_else(|| runs.iter().find_map(|run| run.period));
-        if self.options.cut.is_some() && before.is_none() {
+        if self.options.period_rule.is_some() && before.is_none() {
             let number = batch.log;
-            log.waiting_bytes += batch.lines.held();
+            log.waiting_bytes += batch.lines().len();
             log.waiting.push(batch);
             if log.waiting_bytes > MAX_WAITING_BYTES {
                 self.end_waiting(number, ready);
@@ -234,7 +236,10 @@ impl<'a> BatchScanner<'a> {
     /// A log has waited too long for a time: its lines count in the period of the clock.
     fn end_waiting(&mut self, number: u32, ready: &mut Vec<(LineBatch, Vec<PeriodRun>)>) {
         let log = log_mut(&mut self.logs, number);
-        let period = self.options.cut.map(|cut| cut.period_of(self.options.now));
+        let period = self
+            .options
+            .period_rule
+            .map(|period_rule| period_rule.period_of(self.options.now));
         if !log.waiting.is_empty() {
             log.period = period;
         }
@@ -287,7 +292,7 @@ impl<'a> BatchScanner<'a> {
             .map(|run| scan_run(*scanner, job, logs, run, &workers))
             .collect();
         for (run, stats) in group.iter().zip(done) {
-            parts.count(run.period, run.input, run.bytes(), &stats);
+            parts.count(run.period, run.input, &stats);
             log_mut(&mut self.logs, run.log).counts.add(&stats.lines);
         }
         self.parts.measure();
@@ -343,7 +348,6 @@ impl<'a> BatchScanner<'a> {
             parts: self.parts.into_parts(&self.sources),
             sources: self.sources,
             without_time,
-            stopped: false,
             notices,
             has_more: false,
         }
@@ -420,12 +424,16 @@ fn scan_run(
     run: &CountedRun<'_>,
     workers: &BTreeMap<PeriodKey, &WorkerPool>,
 ) -> InputStats {
-    let mut stats = InputStats::default();
+    let mut stats = InputStats {
+        bytes: run.bytes(),
+        ..InputStats::default()
+    };
     let worker = WorkerPool::current_index();
     let range = run.run.start..run.run.end;
-    let text = match &run.batch.lines {
-        BatchLines::Text(text) => text,
-        BatchLines::Skipped(skipped) => {
+    let Chunk { offset, body } = run.batch.block.chunk();
+    let text = match body {
+        Body::Lines(text) => text,
+        Body::Skipped(skipped) => {
             stats.add(&Findings::of_skipped_text(skipped.lines(), skipped.nuls));
             return stats;
         }
@@ -440,14 +448,15 @@ fn scan_run(
         .scanned
         .context(job.formats, job.scan_options, header);
     let mut worker_state = workers.worker_state(worker);
-    let findings = workers.scanner(worker).scan(
+    let findings = scan_any_format(
+        &mut workers.log_reader(worker),
         scanner,
         job.scan_options,
         &text[range],
         &context,
         &mut worker_state,
     );
-    let chunk = run.batch.offset + run.run.start as u64;
+    let chunk = offset + run.run.start as u64;
     let position = LinePosition {
         input: run.input,
         chunk,

@@ -13,82 +13,56 @@ use crate::engine::ScanOptions;
 use crate::formats::bytes::leading_nuls;
 use crate::formats::reader::{LineContext, LogReader};
 use crate::formats::{Frame, W3cHeader};
-use crate::input::read::{Body, Chunk, SkippedText};
+use crate::input::find::InputOrigin;
+use crate::input::read::{Body, LineBlock};
 use crate::input::tail::LineChunk;
 use crate::log::time::{ClfTimeParser, LogTime, Period, PeriodRule};
 
-/// Copied lines of one log.
+/// A chunk of a log with a copy of its lines.
 #[derive(Debug)]
 pub(super) struct LineBatch {
     pub(super) log: u32,
-    pub(super) offset: u64,
-    pub(super) lines_before: u64,
-    pub(super) header: W3cHeader,
-    pub(super) lines: BatchLines,
-}
-
-/// The text of a line batch.
-#[derive(Debug)]
-pub(super) enum BatchLines {
-    Text(Vec<u8>),
-    Skipped(SkippedText),
-}
-
-/// The fewest and the most bytes of a buffer that is reused. Most chunks of a large log have almost
-/// a block of 256 KiB. A small chunk must not hold such a buffer, as a batch has up to a thousand
-/// small ones; a longer buffer, of one long line, is rarely needed again.
-const REUSED_BYTES: RangeInclusive<usize> = 128 << 10..=512 << 10;
-
-fn is_reusable(bytes: usize) -> bool {
-    REUSED_BYTES.contains(&bytes)
-}
-
-/// A chunk of a log with a copy of its lines.
-pub(super) struct OwnedPiece {
-    log: u32,
     generation: u64,
     path: PathBuf,
-    named: bool,
-    from_pattern: bool,
+    origin: InputOrigin,
     fresh: bool,
-    lines_before: u64,
-    offset: u64,
-    lines: BatchLines,
+    pub(super) lines_before: u64,
+    /// The header before its lines, once it is known.
+    pub(super) header: W3cHeader,
+    pub(super) block: LineBlock,
 }
 
-impl OwnedPiece {
+impl LineBatch {
     /// Copies the lines, into one of the `buffers` if there are many of them.
     pub(super) fn new(line_chunk: &LineChunk<'_>, buffers: &Receiver<Vec<u8>>) -> Self {
         let LineChunk {
             log,
             generation,
             path,
-            named,
-            from_pattern,
+            origin,
             fresh,
             lines_before,
             chunk,
         } = *line_chunk;
-        let lines = match chunk.body {
+        let block = match chunk.body {
             Body::Lines(lines) if is_reusable(lines.len()) => {
                 let mut buffer = buffers.try_recv().unwrap_or_default();
                 buffer.clear();
                 buffer.extend_from_slice(lines);
-                BatchLines::Text(buffer)
+                LineBlock::of_lines(chunk.offset, buffer)
             }
-            Body::Lines(lines) => BatchLines::Text(lines.to_vec()),
-            Body::Skipped(skipped) => BatchLines::Skipped(skipped),
+            Body::Lines(lines) => LineBlock::of_lines(chunk.offset, lines.to_vec()),
+            Body::Skipped(skipped) => LineBlock::of_skipped(chunk.offset, skipped),
         };
         Self {
             log,
             generation,
             path: path.to_owned(),
-            named,
-            from_pattern,
+            origin,
             fresh,
             lines_before,
-            offset: chunk.offset,
-            lines,
+            header: W3cHeader::None,
+            block,
         }
     }
 
@@ -98,64 +72,44 @@ impl OwnedPiece {
             log,
             generation,
             ref path,
-            named,
-            from_pattern,
+            origin,
             fresh,
             lines_before,
-            offset,
-            ref lines,
+            ref block,
+            ..
         } = *self;
-        let body = match lines {
-            BatchLines::Text(text) => Body::Lines(text),
-            BatchLines::Skipped(skipped) => Body::Skipped(*skipped),
-        };
         LineChunk {
             log,
             generation,
             path,
-            named,
-            from_pattern,
+            origin,
             fresh,
             lines_before,
-            chunk: Chunk { offset, body },
+            chunk: block.chunk(),
         }
     }
 
-    pub(super) fn into_batch(self, header: W3cHeader) -> LineBatch {
-        LineBatch {
-            log: self.log,
-            offset: self.offset,
-            lines_before: self.lines_before,
-            header,
-            lines: self.lines,
-        }
-    }
-}
-
-impl BatchLines {
-    /// The size in the log, in bytes.
-    pub(super) fn bytes(&self) -> u64 {
-        match self {
-            Self::Text(text) => text.len() as u64,
-            Self::Skipped(skipped) => skipped.bytes,
+    /// Its lines; none if they were skipped.
+    pub(super) fn lines(&self) -> &[u8] {
+        match self.block.chunk().body {
+            Body::Lines(lines) => lines,
+            Body::Skipped(_) => b"",
         }
     }
 
     /// Its buffer, if other lines may be copied into it.
     pub(super) fn into_buffer(self) -> Option<Vec<u8>> {
-        match self {
-            Self::Text(text) if is_reusable(text.capacity()) => Some(text),
-            Self::Text(_) | Self::Skipped(_) => None,
-        }
+        Some(self.block.into_buffer()).filter(|buffer| is_reusable(buffer.capacity()))
     }
+}
 
-    /// The size in memory, in bytes.
-    pub(super) fn held(&self) -> usize {
-        match self {
-            Self::Text(text) => text.len(),
-            Self::Skipped(_) => 0,
-        }
-    }
+/// The fewest and the most bytes of a buffer that is reused. Most chunks of a large log have almost
+/// a block of 256 KiB. A small chunk must not hold such a buffer, as a batch has up to a thousand
+/// small ones; a longer buffer, of one long line, is rarely needed again.
+const REUSED_BYTES: RangeInclusive<usize> = 128 << 10..=512 << 10;
+
+fn is_reusable(bytes: usize) -> bool {
+    REUSED_BYTES.contains(&bytes)
 }
 
 /// A run of lines of one period.
@@ -170,9 +124,9 @@ pub(super) struct CountedRun<'i> {
 impl CountedRun<'_> {
     /// The size in the log, in bytes.
     pub(super) fn bytes(&self) -> u64 {
-        match &self.batch.lines {
-            BatchLines::Skipped(skipped) => skipped.bytes,
-            BatchLines::Text(_) => (self.run.end - self.run.start) as u64,
+        match self.batch.block.chunk().body {
+            Body::Skipped(skipped) => skipped.bytes,
+            Body::Lines(_) => (self.run.end - self.run.start) as u64,
         }
     }
 }
@@ -182,7 +136,7 @@ pub(super) fn whole_run(batch: &LineBatch, period: PeriodKey) -> Vec<PeriodRun> 
     vec![PeriodRun {
         period,
         start: 0,
-        end: batch.lines.held(),
+        end: batch.lines().len(),
         lines_before: 0,
     }]
 }
@@ -204,7 +158,7 @@ pub(super) struct PeriodRun {
 /// lines that were read earlier. `context` is that of the first line.
 pub(super) fn period_runs(
     lines: &[u8],
-    cut: &PeriodRule,
+    period_rule: &PeriodRule,
     scan_options: &ScanOptions,
     mut context: LineContext<'_>,
 ) -> Vec<PeriodRun> {
@@ -228,7 +182,7 @@ pub(super) fn period_runs(
         ) {
             let period = known
                 .filter(|(last, _)| *last == time)
-                .map_or_else(|| cut.period_of(time), |(_, period)| period);
+                .map_or_else(|| period_rule.period_of(time), |(_, period)| period);
             known = Some((time, period));
             let last = runs.len() - 1;
             if runs[last].period != Some(period) {

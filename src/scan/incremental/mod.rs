@@ -19,7 +19,7 @@ use std::time::Instant;
 use std::{io, thread};
 
 use self::batch_scanner::BatchScanner;
-use self::line_batch::OwnedPiece;
+use self::line_batch::LineBatch;
 use super::ScanJob;
 use crate::input::tail::{LineChunk, Notice, Tail};
 use crate::log::source::SourceInfo;
@@ -30,12 +30,12 @@ use crate::tally::Tally;
 /// How new lines are read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct IncrementalOptions<'a> {
-    /// Set by another thread to stop the scan.
+    /// Set by another thread to stop the scan, whose results must then be dropped.
     pub stop: &'a AtomicBool,
     /// When the run started: a log without any time is counted in this period.
     pub now: LogTime,
     /// How the lines are split into periods; not at all if `None`.
-    pub cut: Option<&'a PeriodRule>,
+    pub period_rule: Option<&'a PeriodRule>,
     /// The scan pauses after about this many bytes of logs.
     pub max_bytes: u64,
 }
@@ -50,12 +50,6 @@ pub(crate) struct IncrementalResult {
     pub sources: Vec<SourceInfo>,
     /// Lines without a time, if a time range is set.
     pub without_time: u64,
-    /// The scan was stopped early: its results must be dropped.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "the caller owns the flag and reads it")
-    )]
-    pub stopped: bool,
     /// Notices about logs and lines for the user. Problems with an input are in
     /// [`InputSummary::problem`] too. The notices of the tail are included.
     pub notices: Vec<Notice>,
@@ -99,18 +93,18 @@ pub(crate) fn scan_new_lines(
     let mut scanner = BatchScanner::new(job, options, batch_scanner::BATCH_BYTES, used);
     let (sender, line_chunks) = mpsc::sync_channel(CHUNKS_AHEAD);
     let pause = AtomicBool::new(options.stop.load(Ordering::Relaxed));
-    thread::scope(|scan_options| {
+    thread::scope(|scope| {
         let read_ahead = || {
             let (sender, buffers) = (sender, buffers);
             // Buffers are reused: new ones would be pages that the kernel clears. A send fails only
             // if the scan panicked.
             let mut send = |line_chunk: LineChunk<'_>| {
-                drop(sender.send(OwnedPiece::new(&line_chunk, &buffers)));
+                drop(sender.send(LineBatch::new(&line_chunk, &buffers)));
             };
             tail.read_once_until(Instant::now(), &pause, &mut send);
         };
         let started = thread::Builder::new()
-            .spawn_scoped(scan_options, read_ahead)
+            .spawn_scoped(scope, read_ahead)
             .map(drop);
         for line_chunk in line_chunks {
             scanner.take(line_chunk);
@@ -120,9 +114,7 @@ pub(crate) fn scan_new_lines(
         }
         started
     })?;
-    let stopped = options.stop.load(Ordering::Relaxed);
     Ok(IncrementalResult {
-        stopped,
         has_more: pause.into_inner(),
         ..scanner.finish(tail)
     })

@@ -67,7 +67,7 @@ impl TestLogs {
     fn run(
         &mut self,
         names: &[&str],
-        cut: Option<&PeriodRule>,
+        period_rule: Option<&PeriodRule>,
         block: usize,
         most: usize,
     ) -> IncrementalResult {
@@ -98,13 +98,13 @@ impl TestLogs {
         let options = IncrementalOptions {
             stop: &NOT,
             now: NOW,
-            cut,
+            period_rule,
             max_bytes: u64::MAX,
         };
         let (used, buffers) = mpsc::channel();
         let mut scanner = BatchScanner::new(&job, &options, most, used);
         tail.read_once(Instant::now(), &mut |line_chunk| {
-            scanner.take(OwnedPiece::new(&line_chunk, &buffers));
+            scanner.take(LineBatch::new(&line_chunk, &buffers));
         });
         let increment = scanner.finish(&mut tail);
         self.state = Some(tail.checkpoints());
@@ -162,7 +162,10 @@ fn requests(tally: &Tally) -> u64 {
 }
 
 /// The reference: the tally and the lines of each period, scanned line by line.
-fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (Tally, u64)> {
+fn reference(
+    text: &str,
+    period_rule: Option<&PeriodRule>,
+) -> BTreeMap<Option<Period>, (Tally, u64)> {
     let scan_options = ScanOptions {
         max_line: 1000,
         ..ScanOptions::default()
@@ -173,11 +176,12 @@ fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (
         (line.len() <= 1000).then_some(())?;
         LogTime::parse_clf(line.get(at + 1..at + 27)?.as_bytes())
     };
-    let of = |line: &str| cut.and_then(|cut| Some(cut.period_of(time(line)?)));
+    let of =
+        |line: &str| period_rule.and_then(|period_rule| Some(period_rule.period_of(time(line)?)));
     let first = text
         .lines()
         .find_map(of)
-        .or(cut.map(|cut| cut.period_of(NOW)));
+        .or(period_rule.map(|period_rule| period_rule.period_of(NOW)));
     let mut period = first;
     let mut parts: BTreeMap<_, (Tally, u64)> = BTreeMap::new();
     let mut offset = 0;
@@ -203,8 +207,8 @@ fn reference(text: &str, cut: Option<&PeriodRule>) -> BTreeMap<Option<Period>, (
     parts
 }
 
-fn assert_same(increment: &IncrementalResult, text: &str, cut: Option<&PeriodRule>) {
-    let expected = reference(text, cut);
+fn assert_same(increment: &IncrementalResult, text: &str, period_rule: Option<&PeriodRule>) {
+    let expected = reference(text, period_rule);
     let periods: Vec<_> = increment.parts.iter().map(|part| part.period).collect();
     assert_eq!(periods, expected.keys().copied().collect::<Vec<_>>());
     for (part, (tally, lines)) in increment.parts.iter().zip(expected.values()) {
@@ -258,17 +262,17 @@ proptest! {
         block in 1500usize..9000,
         most in 1usize..20_000,
     ) {
-        let cut = unit.map(|unit| PeriodRule::new(unit, zone).unwrap());
+        let period_rule = unit.map(|unit| PeriodRule::new(unit, zone).unwrap());
         let text = lines.concat();
         let mut logs = TestLogs::new();
         logs.append("access.log", text.as_bytes());
-        let increment = logs.run(&["access.log"], cut.as_ref(), block, most);
-        assert_same(&increment, &text, cut.as_ref());
+        let increment = logs.run(&["access.log"], period_rule.as_ref(), block, most);
+        assert_same(&increment, &text, period_rule.as_ref());
     }
 
     #[test]
     fn scans_add_up(parts in prop::collection::vec(prop::collection::vec(any_line(), 1..20), 1..5), hour: bool) {
-        let cut = PeriodRule::new(if hour { PeriodUnit::Hour } else { PeriodUnit::Day }, None).unwrap();
+        let period_rule = PeriodRule::new(if hour { PeriodUnit::Hour } else { PeriodUnit::Day }, None).unwrap();
         let mut logs = TestLogs::new();
         let mut sums: BTreeMap<Option<Period>, (Tally, u64)> = BTreeMap::new();
         let mut text = String::new();
@@ -277,13 +281,13 @@ proptest! {
             let part = line(50_000, "GET / HTTP/1.1", 200) + &part.concat();
             logs.append("access.log", part.as_bytes());
             text += &part;
-            for part in logs.run(&["access.log"], Some(&cut), 4096, 8192).parts {
+            for part in logs.run(&["access.log"], Some(&period_rule), 4096, 8192).parts {
                 let sum = sums.entry(part.period).or_default();
                 sum.0.merge(part.tally);
                 sum.1 += part.lines;
             }
         }
-        let expected = reference(&text, Some(&cut));
+        let expected = reference(&text, Some(&period_rule));
         prop_assert_eq!(sums.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>());
         for ((tally, lines), (expected, expected_lines)) in sums.values().zip(expected.values()) {
             prop_assert_eq!(lines, expected_lines);
@@ -417,7 +421,7 @@ proptest! {
         block in 1500usize..9000,
         most in 1usize..20_000,
     ) {
-        let cut = unit.map(|unit| PeriodRule::new(unit, None).unwrap());
+        let period_rule = unit.map(|unit| PeriodRule::new(unit, None).unwrap());
         let start = if is_w3c { "#Version: 1.0\n" } else { "" }.to_owned() + &line(0, "GET / HTTP/1.1", 200);
         let texts: Vec<String> = runs.iter().map(|lines| lines.concat()).collect();
         let whole = start.clone() + &texts.concat();
@@ -432,7 +436,7 @@ proptest! {
             let rest = written.split_off(end);
             plain.append("access.log", &written);
             written = rest;
-            let (found, expected) = (logs.run(&["access.log"], cut.as_ref(), block, most), plain.run(&["access.log"], cut.as_ref(), 4096, 8192));
+            let (found, expected) = (logs.run(&["access.log"], period_rule.as_ref(), block, most), plain.run(&["access.log"], period_rule.as_ref(), 4096, 8192));
             prop_assert_eq!(sums(&found), sums(&expected));
             let bytes: u64 = found.parts.iter().map(|part| part.inputs[0].counts.bytes).sum();
             let longest = text.lines().map(str::len).max().unwrap_or(0);
@@ -464,7 +468,7 @@ fn threads_and_batch_sizes_do_not_matter() {
             )
         })
         .collect();
-    let cut = PeriodRule::new(PeriodUnit::Hour, None).unwrap();
+    let period_rule = PeriodRule::new(PeriodUnit::Hour, None).unwrap();
     let mut all: Vec<Vec<(Option<Period>, u64, Cells)>> = Vec::new();
     for (threads, block, most) in [
         (1, 4096, 1),
@@ -478,7 +482,7 @@ fn threads_and_batch_sizes_do_not_matter() {
             .unwrap();
         let mut logs = TestLogs::new();
         logs.append("access.log", text.as_bytes());
-        let increment = pool.install(|| logs.run(&["access.log"], Some(&cut), block, most));
+        let increment = pool.install(|| logs.run(&["access.log"], Some(&period_rule), block, most));
         assert_eq!(
             increment.parts.iter().map(|part| part.lines).sum::<u64>(),
             20_000
@@ -584,9 +588,9 @@ fn lines_before_the_first_parsed_line_count() {
     let mut text = "garbage\n".repeat(500) + "/.env\n";
     text += &line(3700, "GET /.env HTTP/1.1", 200);
     logs.append("host1", text.as_bytes());
-    let cut = PeriodRule::new(PeriodUnit::Hour, None).unwrap();
-    let increment = logs.run(&[""], Some(&cut), 1024, 2048);
-    assert_same(&increment, &text, Some(&cut));
+    let period_rule = PeriodRule::new(PeriodUnit::Hour, None).unwrap();
+    let increment = logs.run(&[""], Some(&period_rule), 1024, 2048);
+    assert_same(&increment, &text, Some(&period_rule));
     assert_eq!(increment.parts.len(), 1);
 }
 
@@ -594,8 +598,8 @@ fn lines_before_the_first_parsed_line_count() {
 fn a_log_without_times_belongs_to_the_current_period() {
     let mut logs = TestLogs::new();
     logs.append("access.log", "garbage\n".repeat(200_000).as_bytes());
-    let cut = PeriodRule::new(PeriodUnit::Day, None).unwrap();
-    let increment = logs.run(&["access.log"], Some(&cut), 65_536, 1 << 20);
+    let period_rule = PeriodRule::new(PeriodUnit::Day, None).unwrap();
+    let increment = logs.run(&["access.log"], Some(&period_rule), 65_536, 1 << 20);
     assert_eq!(increment.parts.len(), 1);
     assert_eq!(increment.parts[0].period.unwrap().label(), "2023-11-14");
     assert_eq!(increment.parts[0].lines, 200_000);
@@ -606,8 +610,8 @@ fn an_incomplete_line_is_pending() {
     let mut logs = TestLogs::new();
     let whole = line(0, "GET / HTTP/1.1", 200) + &line(90_000, "GET / HTTP/1.1", 200);
     logs.append("access.log", (whole + "192.0.2.1 - - [").as_bytes());
-    let cut = PeriodRule::new(PeriodUnit::Day, None).unwrap();
-    let increment = logs.run(&["access.log"], Some(&cut), 4096, 8192);
+    let period_rule = PeriodRule::new(PeriodUnit::Day, None).unwrap();
+    let increment = logs.run(&["access.log"], Some(&period_rule), 4096, 8192);
     let inputs: Vec<_> = increment
         .parts
         .iter()
@@ -682,8 +686,8 @@ fn a_scan_that_pauses_continues_at_its_checkpoints() {
         formats: &FORMATS,
         prefix: None,
     };
-    let cut = PeriodRule::new(PeriodUnit::Day, None).unwrap();
-    for (cut, fewest) in [(None, 3), (Some(&cut), 3)] {
+    let period_rule = PeriodRule::new(PeriodUnit::Day, None).unwrap();
+    for (period_rule, fewest) in [(None, 3), (Some(&period_rule), 3)] {
         let (mut checkpoints, mut scans, mut lines, mut hits) = (None, 0, 0, 0);
         loop {
             let paths = ["access.log", "other.log"]
@@ -699,7 +703,7 @@ fn a_scan_that_pauses_continues_at_its_checkpoints() {
             let options = IncrementalOptions {
                 stop: &NOT,
                 now: NOW,
-                cut,
+                period_rule,
                 max_bytes: 200_000,
             };
             let increment = scan_new_lines(&mut tail, &job, &options).unwrap();
@@ -749,10 +753,10 @@ fn a_stop_is_reported() {
         &IncrementalOptions {
             stop: &stop,
             now: NOW,
-            cut: None,
+            period_rule: None,
             max_bytes: u64::MAX,
         },
     )
     .unwrap();
-    assert!(stopped.stopped && stopped.parts.is_empty());
+    assert!(stopped.has_more && stopped.parts.is_empty());
 }

@@ -14,19 +14,23 @@ mod syntax;
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::io;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use self::syntax::{ApacheVariables, lines, mask_parameters, split, words};
-use super::diagnostics::{ConfigLocation, ConfigNotices};
+use super::diagnostics::{ConfigLocation, ConfigNotices, Server};
 use super::{
     ConfiguredFormat, ConfiguredLog, ConfiguredLogs, MAX_DEPTH, PathPattern, ServerConfigError,
     config_folder, files_recursive, from_strftime, from_variables, is_pattern, matching_files,
-    read_config,
+    prefix_of, read_config, read_main, resolve,
 };
 
-const FLAG: &str = "--from-apache";
+const APACHE: &Server = &Server {
+    name: "Apache",
+    flag: "--from-apache",
+    format_directive: "LogFormat",
+};
 
 /// Reads the access logs of the configuration at `path`.
 ///
@@ -34,30 +38,14 @@ const FLAG: &str = "--from-apache";
 ///
 /// A file cannot be read or is not a configuration, a format is not defined, or there is no log.
 pub(crate) fn read_apache(path: &Path) -> Result<ConfiguredLogs, ServerConfigError> {
-    let text = read_config(path).map_err(|source| ServerConfigError::Unreadable {
-        path: path.to_owned(),
-        flag: FLAG,
-        source,
-    })?;
+    let text = read_main(path, APACHE)?;
     let mut interpreter = ApacheInterpreter::new(&config_folder(path));
     interpreter.file(path, &text)?;
-    let logs = std::mem::take(&mut interpreter.logs)
-        .into_iter()
-        .map(|log| resolve(log, &interpreter))
-        .collect::<Result<Vec<_>, _>>()?;
-    let logs = ConfiguredLogs {
-        logs: super::dedup(logs),
-        error_logs: Vec::new(),
-        notices: interpreter.notices.into_sentences(),
-    };
-    if logs.logs.is_empty() {
-        return Err(ServerConfigError::NoLog {
-            path: path.to_owned(),
-            notices: logs.notices,
-            flag: FLAG,
-        });
-    }
-    Ok(logs)
+    let logs = std::mem::take(&mut interpreter.logs);
+    let notices = std::mem::take(&mut interpreter.notices);
+    resolve(path, APACHE, logs, notices, |(site, name)| {
+        interpreter.resolved_format(site, name)
+    })
 }
 
 /// The file of a `CustomLog`, and what is unusual about it. Adds a notice and returns `None` if it
@@ -124,55 +112,6 @@ fn from_unexpanded(name: &[u8]) -> PathPattern {
     }
 }
 
-fn resolve(
-    log: ApacheLog,
-    interpreter: &ApacheInterpreter,
-) -> Result<ConfiguredLog, ServerConfigError> {
-    let ApacheLog {
-        path,
-        format,
-        site,
-        location,
-        note,
-    } = log;
-    let format = match &format {
-        None => interpreter
-            .default_format(site)
-            .map_or(ConfiguredFormat::Named("common"), ConfiguredFormat::Apache),
-        Some(name) => match (interpreter.format(name, site), name.as_str()) {
-            (Some(text), _) => ConfiguredFormat::Apache(text),
-            (None, text) if text.contains('%') => ConfiguredFormat::Apache(text.to_owned()),
-            // The file of a single site does not contain the well-known definitions.
-            (None, "combined") => ConfiguredFormat::Named("combined"),
-            (None, "common") => ConfiguredFormat::Named("common"),
-            (None, "vhost_combined") => ConfiguredFormat::Named("vhost_combined"),
-            (None, name) => {
-                return Err(ServerConfigError::NoFormat {
-                    location,
-                    name: name.to_owned(),
-                    directive: "LogFormat",
-                    flag: FLAG,
-                });
-            }
-        },
-    };
-    Ok(ConfiguredLog {
-        path,
-        format,
-        location,
-        note,
-    })
-}
-
-fn syntax_error(location: ConfigLocation<'_>, what: &str) -> ServerConfigError {
-    ServerConfigError::Syntax {
-        location: location.to_string(),
-        what: what.to_owned(),
-        server: "Apache",
-        flag: FLAG,
-    }
-}
-
 /// Sections that may not apply.
 const CONDITIONAL: [&[u8]; 7] = [
     b"ifmodule",
@@ -187,15 +126,9 @@ const CONDITIONAL: [&[u8]; 7] = [
 /// Index of a site: 0 is the main server, each `<VirtualHost>` is the next number.
 type SiteIndex = usize;
 
-/// A log; its format is resolved after everything was read.
-struct ApacheLog {
-    path: PathBuf,
-    /// The nickname or the format itself; `None` for the default format of the site.
-    format: Option<String>,
-    site: SiteIndex,
-    location: String,
-    note: Option<String>,
-}
+/// A log, with its site and the nickname of its format or the format itself; `None` for the default
+/// format of the site.
+type ApacheLog = ConfiguredLog<(SiteIndex, Option<String>)>;
 
 /// An open section.
 struct OpenSection {
@@ -227,19 +160,12 @@ struct ApacheInterpreter {
 impl ApacheInterpreter {
     /// For a configuration in `folder`.
     fn new(folder: &Path) -> Self {
-        // The server root of packages and source builds: this folder, or its parent for
-        // PREFIX/conf.
-        let root = folder
-            .parent()
-            .filter(|_| folder.ends_with("conf"))
-            .unwrap_or(folder)
-            .to_owned();
         Self {
             logs: Vec::new(),
             notices: ConfigNotices::default(),
             formats: HashMap::new(),
             default_format: HashMap::new(),
-            root,
+            root: prefix_of(folder).to_owned(),
             variables: ApacheVariables::from_envvars(folder),
             sections: Vec::new(),
             parameters: Vec::new(),
@@ -265,6 +191,28 @@ impl ApacheInterpreter {
             .map(|text| self.format(text, site).unwrap_or_else(|| text.clone()))
     }
 
+    /// The format of a log of a site; fails with a name that is not defined.
+    fn resolved_format(
+        &self,
+        site: SiteIndex,
+        name: Option<String>,
+    ) -> Result<ConfiguredFormat, String> {
+        let Some(name) = name else {
+            return Ok(self
+                .default_format(site)
+                .map_or(ConfiguredFormat::Named("common"), ConfiguredFormat::Apache));
+        };
+        Ok(match (self.format(&name, site), name.as_str()) {
+            (Some(text), _) => ConfiguredFormat::Apache(text),
+            (None, text) if text.contains('%') => ConfiguredFormat::Apache(name),
+            // The file of a single site does not contain the well-known definitions.
+            (None, "combined") => ConfiguredFormat::Named("combined"),
+            (None, "common") => ConfiguredFormat::Named("common"),
+            (None, "vhost_combined") => ConfiguredFormat::Named("vhost_combined"),
+            (None, _) => return Err(name),
+        })
+    }
+
     fn file(&mut self, file: &Path, text: &[u8]) -> Result<(), ServerConfigError> {
         let open = self.sections.len();
         for line in lines(text) {
@@ -284,13 +232,8 @@ impl ApacheInterpreter {
                     "a <{}> that is not closed in this file",
                     String::from_utf8_lossy(&section.name)
                 );
-                Err(syntax_error(
-                    ConfigLocation {
-                        file,
-                        line: section.line,
-                    },
-                    &what,
-                ))
+                let line = section.line;
+                Err(ConfigLocation { file, line }.syntax(&what, APACHE))
             }
             _ => Ok(()),
         }
@@ -305,11 +248,11 @@ impl ApacheInterpreter {
         let inner = text[1..].trim_ascii_end();
         let inner = inner
             .strip_suffix(b">")
-            .ok_or_else(|| syntax_error(location, "a section without its '>'"))?;
+            .ok_or_else(|| location.syntax("a section without its '>'", APACHE))?;
         match inner.strip_prefix(b"/") {
             Some(name) => self.end(location, &name.trim_ascii().to_ascii_lowercase(), open),
             None if self.sections.len() > open + MAX_DEPTH => {
-                Err(syntax_error(location, "sections nested more than 30 deep"))
+                Err(location.syntax("sections nested more than 30 deep", APACHE))
             }
             None => {
                 self.begin(location, inner.trim_ascii_start());
@@ -354,13 +297,8 @@ impl ApacheInterpreter {
             .sections
             .pop_if(|section| is_inner && section.name == name);
         let none = || {
-            syntax_error(
-                location,
-                &format!(
-                    "</{}> ends no section that is open",
-                    String::from_utf8_lossy(name)
-                ),
-            )
+            let name = String::from_utf8_lossy(name);
+            location.syntax(&format!("</{name}> ends no section that is open"), APACHE)
         };
         self.site = section.ok_or_else(none)?.before;
         if name == b"macro" {
@@ -404,20 +342,15 @@ impl ApacheInterpreter {
         is_optional: bool,
     ) -> Result<(), ServerConfigError> {
         let path = self.root.join(OsStr::from_bytes(name));
-        let refused = |path: &Path, source: io::Error| ServerConfigError::Include {
-            location: location.to_string(),
-            path: path.to_owned(),
-            source,
-        };
         let files = if is_pattern(name) {
-            matching_files(&path).map_err(|source| refused(&path, source))?
+            matching_files(&path).map_err(|source| location.include(&path, source))?
         } else if path.is_dir() {
-            files_recursive(&path).map_err(|source| refused(&path, source))?
+            files_recursive(&path).map_err(|source| location.include(&path, source))?
         } else {
             vec![path]
         };
         if self.depth == MAX_DEPTH {
-            return Err(syntax_error(location, "include cycle"));
+            return Err(location.syntax("include cycle", APACHE));
         }
         self.depth += 1;
         let is_conditional =
@@ -425,10 +358,10 @@ impl ApacheInterpreter {
         for path in files {
             match read_config(&path) {
                 Ok(text) => self.file(&path, &text)?,
-                Err(error) if is_conditional && error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if is_conditional && error.kind() == ErrorKind::NotFound => {}
                 // A glob may match folders too.
                 Err(_) if path.is_dir() => {}
-                Err(error) => return Err(refused(&path, error)),
+                Err(error) => return Err(location.include(&path, error)),
             }
         }
         self.depth -= 1;
@@ -473,8 +406,7 @@ impl ApacheInterpreter {
         let format = format.map(|format| String::from_utf8_lossy(format).into_owned());
         self.logs.push(ApacheLog {
             path,
-            format,
-            site: self.site,
+            format: (self.site, format),
             location: location.to_string(),
             note,
         });

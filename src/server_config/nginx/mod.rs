@@ -7,18 +7,22 @@ mod parser;
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use self::parser::NginxDirective;
-use super::diagnostics::{ConfigLocation, ConfigNotices};
+use super::diagnostics::{ConfigLocation, ConfigNotices, Server};
 use super::{
     ConfiguredFormat, ConfiguredLog, ConfiguredLogs, LogFormatEscape, MAX_DEPTH, ServerConfigError,
-    config_folder, from_variables, is_pattern, matching_files, read_config,
+    config_folder, from_variables, is_pattern, matching_files, prefix_of, read_config, read_main,
+    resolve,
 };
 
-const FLAG: &str = "--from-nginx";
+const NGINX: &Server = &Server {
+    name: "nginx",
+    flag: "--from-nginx",
+    format_directive: "log_format",
+};
 
 /// The context of a directive, as far as it matters here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,13 +34,8 @@ enum NginxContext {
     Stream,
 }
 
-/// An `access_log`; its format is resolved after everything was read.
-struct NginxLog {
-    path: PathBuf,
-    format: Option<Vec<u8>>,
-    location: String,
-    note: Option<String>,
-}
+/// An `access_log`, with the name of its format.
+type NginxLog = ConfiguredLog<Option<Vec<u8>>>;
 
 /// Collects the logs of a configuration.
 struct NginxInterpreter {
@@ -57,24 +56,13 @@ struct NginxInterpreter {
 ///
 /// A file cannot be read or is not a configuration, a format is not defined, or there is no log.
 pub(crate) fn read_nginx(path: &Path) -> Result<ConfiguredLogs, ServerConfigError> {
-    let text = read_config(path).map_err(|source| ServerConfigError::Unreadable {
-        path: path.to_owned(),
-        flag: FLAG,
-        source,
-    })?;
-    let folder = config_folder(path);
-    let (logs, error_logs, formats, notices) = (
-        Vec::new(),
-        Vec::new(),
-        HashMap::new(),
-        ConfigNotices::default(),
-    );
+    let text = read_main(path, NGINX)?;
     let mut interpreter = NginxInterpreter {
-        folder,
-        logs,
-        error_logs,
-        formats,
-        notices,
+        folder: config_folder(path),
+        logs: Vec::new(),
+        error_logs: Vec::new(),
+        formats: HashMap::new(),
+        notices: ConfigNotices::default(),
         server_without_log: None,
         depth: 0,
     };
@@ -91,24 +79,24 @@ pub(crate) fn read_nginx(path: &Path) -> Result<ConfiguredLogs, ServerConfigErro
             note,
         });
     }
-    let logs = interpreter
-        .logs
-        .drain(..)
-        .map(|log| resolve(log, &interpreter.formats))
-        .collect::<Result<Vec<_>, _>>()?;
-    let logs = ConfiguredLogs {
-        logs: super::dedup(logs),
-        error_logs: interpreter.error_logs,
-        notices: interpreter.notices.into_sentences(),
+    let NginxInterpreter {
+        logs,
+        error_logs,
+        formats,
+        notices,
+        ..
+    } = interpreter;
+    let format_of = |name: Option<Vec<u8>>| match name.as_deref() {
+        None | Some(b"combined") => Ok(ConfiguredFormat::Named("combined")),
+        Some(name) => formats
+            .get(name)
+            .cloned()
+            .ok_or_else(|| String::from_utf8_lossy(name).into_owned()),
     };
-    if logs.logs.is_empty() {
-        return Err(ServerConfigError::NoLog {
-            path: path.to_owned(),
-            notices: logs.notices,
-            flag: FLAG,
-        });
-    }
-    Ok(logs)
+    Ok(ConfiguredLogs {
+        error_logs,
+        ..resolve(path, NGINX, logs, notices, format_of)?
+    })
 }
 
 impl NginxInterpreter {
@@ -120,13 +108,8 @@ impl NginxInterpreter {
         context: NginxContext,
     ) -> Result<bool, ServerConfigError> {
         let directives = parser::parse(text).map_err(|wrong| {
-            syntax(
-                ConfigLocation {
-                    file,
-                    line: wrong.line,
-                },
-                &wrong.what,
-            )
+            let line = wrong.line;
+            ConfigLocation { file, line }.syntax(&wrong.what, NGINX)
         })?;
         self.context(file, &directives, context)
     }
@@ -207,25 +190,20 @@ impl NginxInterpreter {
     ) -> Result<bool, ServerConfigError> {
         let name = directive
             .word(1)
-            .ok_or_else(|| syntax(location, "an include without a path"))?;
+            .ok_or_else(|| location.syntax("an include without a path", NGINX))?;
         let path = self.folder.join(OsStr::from_bytes(name));
-        let refused = |path: &Path, source: io::Error| ServerConfigError::Include {
-            location: location.to_string(),
-            path: path.to_owned(),
-            source,
-        };
         let files = if is_pattern(name) {
-            matching_files(&path).map_err(|source| refused(&path, source))?
+            matching_files(&path).map_err(|source| location.include(&path, source))?
         } else {
             vec![path]
         };
         if self.depth == MAX_DEPTH {
-            return Err(syntax(location, "include cycle"));
+            return Err(location.syntax("include cycle", NGINX));
         }
         self.depth += 1;
         let mut sets_log = false;
         for path in files {
-            let text = read_config(&path).map_err(|source| refused(&path, source))?;
+            let text = read_config(&path).map_err(|source| location.include(&path, source))?;
             sets_log |= self.file(&path, &text, context)?;
         }
         self.depth -= 1;
@@ -280,7 +258,7 @@ impl NginxInterpreter {
     ) -> Result<(), ServerConfigError> {
         let name = directive
             .word(1)
-            .ok_or_else(|| syntax(location, "an access_log without a path"))?;
+            .ok_or_else(|| location.syntax("an access_log without a path", NGINX))?;
         if let Some(reason) = skip_reason(name) {
             self.notices.add(location, reason);
             return Ok(());
@@ -365,45 +343,6 @@ fn is_option(word: &[u8]) -> bool {
             .any(|option| word.starts_with(option))
 }
 
-fn resolve(
-    log: NginxLog,
-    formats: &HashMap<Vec<u8>, ConfiguredFormat>,
-) -> Result<ConfiguredLog, ServerConfigError> {
-    let NginxLog {
-        path,
-        format,
-        location,
-        note,
-    } = log;
-    let format = match format.as_deref() {
-        None | Some(b"combined") => ConfiguredFormat::Named("combined"),
-        Some(name) => formats
-            .get(name)
-            .cloned()
-            .ok_or_else(|| ServerConfigError::NoFormat {
-                location: location.clone(),
-                name: String::from_utf8_lossy(name).into_owned(),
-                directive: "log_format",
-                flag: FLAG,
-            })?,
-    };
-    Ok(ConfiguredLog {
-        path,
-        format,
-        location,
-        note,
-    })
-}
-
-fn syntax(location: ConfigLocation<'_>, what: &str) -> ServerConfigError {
-    ServerConfigError::Syntax {
-        location: location.to_string(),
-        what: what.to_owned(),
-        server: "nginx",
-        flag: FLAG,
-    }
-}
-
 /// Prefixes that nginx packages are built with, whose configuration is in another folder.
 const PREFIXES: [&str; 3] = ["/usr/share/nginx", "/var/lib/nginx", "/usr/local/nginx"];
 
@@ -421,7 +360,7 @@ fn absolute(folder: &Path, name: PathBuf) -> PathBuf {
     if name.is_absolute() {
         return name;
     }
-    let prefixes = || std::iter::once(prefix_of(folder)).chain(PREFIXES.iter().map(PathBuf::from));
+    let prefixes = || std::iter::once(prefix_of(folder)).chain(PREFIXES.iter().map(Path::new));
     let existing = prefixes()
         .map(|prefix| prefix.join(&name))
         .find(|path| path.parent().is_some_and(Path::is_dir));
@@ -435,14 +374,6 @@ fn default_log(folder: &Path) -> PathBuf {
         beside
     } else {
         PathBuf::from(PACKAGED)
-    }
-}
-
-/// The prefix of a configuration in `PREFIX` or `PREFIX/conf`.
-fn prefix_of(folder: &Path) -> PathBuf {
-    match folder.parent() {
-        Some(parent) if folder.ends_with("conf") => parent.to_owned(),
-        _ => folder.to_owned(),
     }
 }
 

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use crate::engine::ScanOptions;
 use crate::formats::Formats;
+use crate::input::find::InputOrigin;
 use crate::input::read::Chunk;
 use crate::judge::report_input::ReportFilter;
 use crate::log::finding::Severity;
@@ -81,8 +82,7 @@ impl<'a> FollowedSite<'a> {
             log: 1,
             generation: 7,
             path,
-            named: true,
-            from_pattern: false,
+            origin: InputOrigin::Name,
             fresh: true,
             lines_before: self.read.1,
             chunk,
