@@ -116,6 +116,7 @@ impl ScannedLog {
         log.header = w3c_headers::header_before(line_chunk, scan_options.max_line);
         log.start = start;
         log.examined = log.may_grow().then(|| end_of(line_chunk));
+        log.forget_decided_start();
         log
     }
 
@@ -175,7 +176,15 @@ impl ScannedLog {
             formats,
             scan_options,
         );
-        self.start = start.filter(|_| self.examined.is_some());
+        self.start = start;
+        self.forget_decided_start();
+    }
+
+    /// Drops the first lines once more of them change nothing: the rest of a pipe has no end.
+    fn forget_decided_start(&mut self) {
+        if self.examined.is_none() {
+            self.start = None;
+        }
     }
 
     /// Whether its first lines are fewer than decide.
@@ -337,6 +346,39 @@ fn end_of(line_chunk: &LineChunk<'_>) -> u64 {
 #[cfg(test)]
 mod tests {
     use crate::scan::log::*;
+
+    #[test]
+    fn the_first_lines_of_a_pipe_are_kept_only_until_they_decide() {
+        let (formats, options) = (Formats::builtin().unwrap(), ScanOptions::default());
+        let chunk = |offset, lines| LineChunk {
+            log: 0,
+            generation: 0,
+            path: Path::new(STDIN),
+            named: true,
+            from_pattern: false,
+            fresh: true,
+            lines_before: 0,
+            chunk: Chunk {
+                offset,
+                body: Body::Lines(lines),
+            },
+        };
+        let line = b"192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET / HTTP/1.1\" 200 5\n";
+        for first in [line.to_vec(), line.repeat(HEAD_BYTES / line.len() + 1)] {
+            let mut log = ScannedLog::of_chunk(&chunk(0, &first), &formats, &options);
+            let mut offset = first.len() as u64;
+            for _ in 0..2 * HEAD_BYTES / line.len() {
+                log.grow(&chunk(offset, line), &formats, &options);
+                offset += line.len() as u64;
+                assert!(
+                    log.start
+                        .as_ref()
+                        .is_none_or(|start| start.len() <= 2 * HEAD_BYTES)
+                );
+            }
+            assert_eq!(log.start, None);
+        }
+    }
 
     #[test]
     fn an_incomplete_line_shows_no_layout() {
