@@ -349,20 +349,21 @@ mod tests {
 
     #[test]
     fn the_first_lines_of_a_pipe_are_kept_only_until_they_decide() {
+        fn chunk(offset: u64, lines: &[u8]) -> LineChunk<'_> {
+            LineChunk {
+                log: 0,
+                generation: 0,
+                path: Path::new(STDIN),
+                origin: InputOrigin::Name,
+                fresh: true,
+                lines_before: 0,
+                chunk: Chunk {
+                    offset,
+                    body: Body::Lines(lines),
+                },
+            }
+        }
         let (formats, options) = (Formats::builtin().unwrap(), ScanOptions::default());
-        let chunk = |offset, lines| LineChunk {
-            log: 0,
-            generation: 0,
-            path: Path::new(STDIN),
-            named: true,
-            from_pattern: false,
-            fresh: true,
-            lines_before: 0,
-            chunk: Chunk {
-                offset,
-                body: Body::Lines(lines),
-            },
-        };
         let line = b"192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET / HTTP/1.1\" 200 5\n";
         for first in [line.to_vec(), line.repeat(HEAD_BYTES / line.len() + 1)] {
             let mut log = ScannedLog::of_chunk(&chunk(0, &first), &formats, &options);
