@@ -63,10 +63,10 @@ pub(crate) struct BlockEntry {
     pub classes: Vec<String>,
     /// Some of the paths, masked and escaped: the most severe first.
     pub samples: Vec<String>,
-    /// The earliest hit: seconds since 1970, and minutes east of UTC.
-    first: (i64, i16),
+    /// The earliest hit.
+    pub first: LogTime,
     /// The latest hit.
-    last: (i64, i16),
+    pub last: LogTime,
     /// Another client of its /24 is no candidate.
     has_neighbours: bool,
 }
@@ -76,7 +76,7 @@ pub(crate) struct BlockEntry {
 #[serde(deny_unknown_fields)]
 pub(crate) struct BlockLedger {
     /// The latest time of a line.
-    until: Option<(i64, i16)>,
+    until: Option<LogTime>,
     /// Sorted by network.
     entries: Vec<BlockEntry>,
     /// The requests of all clients in the last days of the logs.
@@ -124,15 +124,6 @@ pub(crate) struct BlockList {
     pub ttl: Duration,
 }
 
-/// What is known about the logs of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LogOrigin {
-    /// The user named the proxies, so that no other address is one.
-    pub proxies_are_known: bool,
-    /// A proxy wrote the logs, and its address is not known: no client is certain.
-    pub is_forwarded: bool,
-}
-
 /// The candidates of a run that are not in the ledger, by reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct NotListed {
@@ -166,24 +157,6 @@ impl NotListed {
 }
 
 impl BlockEntry {
-    /// The earliest hit.
-    #[must_use]
-    pub(crate) fn first_time(&self) -> LogTime {
-        LogTime {
-            utc: self.first.0,
-            offset: self.first.1,
-        }
-    }
-
-    /// The latest hit.
-    #[must_use]
-    pub(crate) fn last_time(&self) -> LogTime {
-        LogTime {
-            utc: self.last.0,
-            offset: self.last.1,
-        }
-    }
-
     /// An entry with these hits of one address, for tests of formats.
     #[cfg(test)]
     pub(crate) fn for_test(
@@ -220,8 +193,8 @@ impl BlockEntry {
             severity: Severity::Info,
             classes: Vec::new(),
             samples: Vec::new(),
-            first: (first.utc, first.offset),
-            last: (last.utc, last.offset),
+            first,
+            last,
             has_neighbours: false,
         }
     }
@@ -232,8 +205,8 @@ impl BlockEntry {
         self.paths = self.paths.max(row.paths);
         self.add_classes(labels::classes(report.rule_set, &row.rules));
         if let Some((first, last)) = row.first_time.zip(row.last_time) {
-            self.first = self.first.min((first.utc, first.offset));
-            self.last = self.last.max((last.utc, last.offset));
+            self.first = self.first.min(first);
+            self.last = self.last.max(last);
         }
     }
 
@@ -290,10 +263,10 @@ impl BlockLedger {
         report_input: &ReportInput<'_>,
         analysis: &LogAnalysis<'_>,
         policy: &BlockPolicy<'_>,
-        origin: LogOrigin,
+        is_forwarded: bool,
     ) -> NotListed {
         if let Some(last) = report.totals.last_time {
-            self.until = self.until.max(Some((last.utc, last.offset)));
+            self.until = self.until.max(Some(last));
             self.traffic.advance(last.utc);
         }
         let mut not_listed = NotListed::default();
@@ -325,7 +298,7 @@ impl BlockLedger {
                 _ if decision.verdict == BlockVerdict::Ordinary => not_listed.ordinary += 1,
                 _ if !decision.is_prober => continue,
                 _ if let Some(reason) = never => *not_listed.never.entry(reason).or_default() += 1,
-                _ if origin.is_forwarded => not_listed.forwarded += 1,
+                _ if is_forwarded => not_listed.forwarded += 1,
                 (Some((network, address)), Some(times)) => {
                     let ordinary = self.traffic.ordinary(&network);
                     new.push(BlockEntry {
@@ -462,10 +435,9 @@ impl BlockLedger {
             entries.truncate(entries.len() - left_out);
         }
         entries.sort_unstable_by_key(|entry| entry.network);
-        let until = self.until.map(|(utc, offset)| LogTime { utc, offset });
         BlockList {
             entries,
-            until,
+            until: self.until,
             costly: costly.len(),
             expired: expired.len(),
             possible_proxy,
@@ -578,7 +550,7 @@ fn request_counts(
 
 /// Whether the last hit is less than this long ago.
 fn is_fresh(entry: &BlockEntry, now: i64, ttl: Duration) -> bool {
-    now.saturating_sub(entry.last.0) < i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX)
+    now.saturating_sub(entry.last.utc) < i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// What is listed for a client: its IPv4 address, its /64, or the shorter prefix by which clients

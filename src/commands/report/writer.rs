@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::run::ReportRun;
-use crate::commands::block::log_origin;
+use crate::commands::block::is_forwarded;
 use crate::commands::common::apps;
 use crate::commands::error::CommandError;
 use crate::commands::message;
@@ -20,7 +20,6 @@ use crate::render::html::{self, PAGE_FILE, PageOptions};
 use crate::render::mail::{self, RunSummary};
 use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
 use crate::report::block_candidates::block_decisions;
-use crate::report::block_list::LogOrigin;
 use crate::report::build::{LogAnalysis, RowSelection, build};
 use crate::report::merge::{MergeError, MergedReport, ReportMerger};
 use crate::report::model::ReportModel;
@@ -58,8 +57,8 @@ pub(super) struct ReportWriter<'r> {
     mail: Option<Vec<u8>>,
     /// Number of folders that are worth a mail.
     notable: usize,
-    /// What is known about the clients of the logs.
-    origin: LogOrigin,
+    /// A proxy wrote the logs, and its address is not known.
+    is_forwarded: bool,
     /// What is left of an earlier report of a period was renamed.
     pub(super) has_set_aside: bool,
 }
@@ -98,7 +97,7 @@ impl<'r> ReportWriter<'r> {
             is_first,
             mail: None,
             notable: 0,
-            origin: log_origin(&run.settings.scan, has_forwarded),
+            is_forwarded: is_forwarded(&run.settings.scan, has_forwarded),
             has_set_aside: false,
         }
     }
@@ -447,7 +446,7 @@ impl<'r> ReportWriter<'r> {
             report.proxied = ProxiedClients::find(
                 report_input.tally,
                 policy.proxies(),
-                self.origin.is_forwarded,
+                self.is_forwarded,
             );
             // The lines of this run are in a report of all rows once; other reports of the folder
             // have those of earlier runs too.
@@ -472,7 +471,7 @@ impl<'r> ReportWriter<'r> {
                     report_input,
                     &analysis,
                     &policy,
-                    self.origin,
+                    self.is_forwarded,
                 ));
             }
             report.blocks = Some(block_decisions(
