@@ -334,10 +334,10 @@ pub(crate) fn write_proposals<W: Write>(
             row.severity.as_str().into(),
             row.first_time.into(),
             row.last_time.into(),
-            row.example.status.map(u64::from).into(),
-            LogText::new(&row.example.target).into(),
-            escape(row.example.source).into(),
-            row.example.line.into(),
+            row.status.map(u64::from).into(),
+            LogText::new(&row.target).into(),
+            escape(row.source).into(),
+            row.line.into(),
         ]
     });
     write_table(PROPOSAL, rows, out)

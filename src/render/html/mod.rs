@@ -286,7 +286,7 @@ mod tests {
         BlockDecision, BlockVerdict, FloodRow, NetworkRow, OffenderStats, Row, RowKey, Timeline,
         TimelineBucket,
     };
-    use crate::report::novelty::NoveltyKind;
+    use crate::report::novelty::ItemKind;
     use crate::report::verify::VerdictCounts;
     use crate::rules::{RuleChoice, RuleSet, load};
     use crate::tally::ErrorBound;
@@ -393,10 +393,10 @@ mod tests {
             first_time: row.first_time,
             sample: row.sample,
         };
-        let rule = item(NoveltyKind::Rule, "vcs/git-config", &report.answered[0]);
+        let rule = item(ItemKind::Rule, "vcs/git-config", &report.answered[0]);
         vec![
             item(
-                NoveltyKind::Answer,
+                ItemKind::Answer,
                 "shop.example/.git/config",
                 &report.answered[0],
             ),

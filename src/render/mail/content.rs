@@ -10,10 +10,9 @@ use ipnet::IpNet;
 
 use super::RunSummary;
 use crate::log::client::{Client, Network};
-use crate::log::finding::RuleId;
 use crate::render::grades;
 use crate::report::model::{BlockDecision, BlockVerdict, ReportModel, Row, RowKey};
-use crate::report::novelty::{NewItem, NoveltyKind};
+use crate::report::novelty::{NewItem, ItemKind};
 use crate::report::{block_candidates, labels};
 use crate::scan::input_summary::InputSummary;
 use crate::text::number::counted;
@@ -56,7 +55,7 @@ pub(crate) fn answers<'r>(summary: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
     let answer = |row: &'r Row<'r>| {
         let path = row.path_or_target().redacted();
         let is_new = !summary.is_first
-            && news_of(summary, NoveltyKind::Answer).any(|news| is_key_of_path(&news.key, &path));
+            && news_of(summary, ItemKind::Answer).any(|news| is_key_of_path(&news.key, &path));
         let host = host(row).filter(|_| has_several_hosts).unwrap_or_default();
         AnsweredPath {
             label: format!("{host}{}", grades::paths(row)),
@@ -72,7 +71,7 @@ pub(crate) fn answers<'r>(summary: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
 /// New items of one kind.
 pub(crate) fn news_of<'p, 'a>(
     summary: &'p RunSummary<'a>,
-    kind: NoveltyKind,
+    kind: ItemKind,
 ) -> impl Iterator<Item = &'a NewItem<'a>> + use<'p, 'a> {
     summary.news.iter().filter(move |news| news.kind == kind)
 }
@@ -153,25 +152,12 @@ pub(crate) fn top_clients<'r>(report: &'r ReportModel<'r>, max: usize) -> Vec<To
     top
 }
 
-/// The title of the most severe of a row's rules.
-pub(crate) fn worst_rule_title<'r>(report: &ReportModel<'r>, rules: &[RuleId]) -> &'r str {
-    // Of equal ones the first: `max_by_key` returns the last, and rules are sorted.
-    rules
-        .iter()
-        .rev()
-        .map(|&rule| report.rule_set.rule(rule))
-        .max_by_key(|rule| rule.severity)
-        .map_or("", |rule| &rule.title)
-}
-
 /// The title of a rule; the ID of an unknown rule.
 pub(crate) fn rule_title<'r>(report: &ReportModel<'r>, id: &'r str) -> &'r str {
-    report
-        .rule_set
-        .rules()
-        .iter()
-        .find(|rule| rule.id == id)
-        .map_or(id, |rule| &rule.title)
+    let rules = report.rule_set;
+    rules
+        .number_of(id)
+        .map_or(id, |rule| &rules.rule(rule).title)
 }
 
 /// Notes: problems of inputs first, with each input's `name`, then the other notes.
