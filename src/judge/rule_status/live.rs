@@ -19,7 +19,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
 
-use super::saved::{AnswerParts, SavedAnswer, SavedAnswers, SavedRequest};
+use super::saved::{SavedAnswer, SavedAnswers, SavedRequest};
 use super::settle::{Arrival, Probe, RecentProbes, Waiting};
 use super::{Decision, RuleStatus, decide, required_context};
 use crate::alerting::FIND_SEVERITY;
@@ -631,20 +631,20 @@ pub(crate) struct GradedResponse<'a> {
 /// An answer that was graded and may be graded again.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-struct TrackedAnswer {
-    probe: Probe,
-    response: Response,
-    grade: Grade,
-    arrival: Arrival,
+pub(super) struct TrackedAnswer {
+    pub(super) probe: Probe,
+    pub(super) response: Response,
+    pub(super) grade: Grade,
+    pub(super) arrival: Arrival,
     /// It is a find.
-    is_settled: bool,
+    pub(super) is_settled: bool,
     /// It is one because it stood out.
-    stood_out: bool,
+    pub(super) stood_out: bool,
     /// The site refused a path beside it, or it stands out against later answers too.
-    is_supported: bool,
+    pub(super) is_supported: bool,
     /// As severe as a find that raises an alert, by default.
-    may_alert: bool,
-    line: PendingHit,
+    pub(super) may_alert: bool,
+    pub(super) line: PendingHit,
 }
 
 impl TrackedAnswer {
@@ -1075,8 +1075,8 @@ impl LiveAnswers {
 
     /// Keeps an answer of an earlier run for another grade.
     fn restore(&mut self, site: SiteId, answer: &SavedAnswer, rules: &RuleSet) {
-        let line = answer.line(&self.rules);
-        if line.rules.is_empty() || self.graded >= MAX_TRACKED {
+        let tracked = answer.restored(&self.rules, self.clock);
+        if tracked.line.rules.is_empty() || self.graded >= MAX_TRACKED {
             return;
         }
         if !self.sites.contains_key(&site) {
@@ -1085,23 +1085,10 @@ impl LiveAnswers {
         let Some(site_answers) = self.sites.get_mut(&site) else {
             return;
         };
+        let may_alert = answered_severity(rules, &tracked.line.rules) >= FIND_SEVERITY;
         site_answers.tracked.push_back(TrackedAnswer {
-            probe: answer.probe(),
-            response: answer.response(),
-            grade: Grade {
-                answer: answer.answer,
-                ..Grade::DISTINCT
-            },
-            arrival: Arrival {
-                logged: answer.logged(),
-                clock: self.clock,
-                position: 0,
-            },
-            is_settled: answer.is_settled,
-            stood_out: false,
-            is_supported: answer.is_supported,
-            may_alert: answered_severity(rules, &line.rules) >= FIND_SEVERITY,
-            line,
+            may_alert,
+            ..tracked
         });
         self.graded += 1;
     }
@@ -1116,16 +1103,7 @@ impl LiveAnswers {
             site.tracked
                 .iter()
                 .filter(of_interest)
-                .map(|tracked| AnswerParts {
-                    site: site.site_name(),
-                    line: &tracked.line,
-                    probe: &tracked.probe,
-                    response: &tracked.response,
-                    logged: tracked.arrival.logged,
-                    answer: tracked.grade.answer,
-                    is_settled: tracked.is_settled,
-                    is_supported: tracked.is_supported,
-                })
+                .map(|tracked| (site.site_name(), tracked))
         });
         let withdrawn = self
             .sites
