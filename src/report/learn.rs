@@ -16,11 +16,10 @@ use crate::judge::report_input::ReportInput;
 use crate::log::client::Network;
 use crate::log::finding::{RuleId, Severity};
 use crate::log::log_entry::Outcome;
-use crate::log::source::SourceInfo;
 use crate::log::time::LogTime;
 use crate::rules::{Class, RuleSet};
 use crate::scan::input_summary::InputSummary;
-use crate::tally::{SampleContent, Tally, UnmatchedPath};
+use crate::tally::{SampleContent, Tally};
 use crate::text::redact::mask;
 
 /// At most one other client for this many probers. Probers often request one path only, but a
@@ -76,6 +75,10 @@ pub(crate) fn learn<'a>(
             continue;
         }
         let (kind, class) = kind_and_class(path, &candidate, &probers);
+        let (sample, mut statuses) = (unmatched.sample, unmatched.statuses);
+        statuses.sort_unstable();
+        let source = &sources[sample.position.input as usize];
+        let (first_time, last_time) = unmatched.times.unzip();
         proposals.push(Proposal {
             path,
             rule: kind.rule(class),
@@ -84,7 +87,18 @@ pub(crate) fn learn<'a>(
             severity: suggested_severity(class),
             probers: prober_networks.len() as u64,
             others: others as u64,
-            ..proposal_for(&unmatched, path, sources)
+            requests: unmatched.requests,
+            statuses,
+            first_time,
+            last_time,
+            source: &source.path,
+            line: source.line_number(sample.position.chunk, sample.position.line),
+            // The target is stored only if it differs from the path.
+            target: match sample.content {
+                SampleContent::Line { text, .. } if !text.is_empty() => text.to_vec(),
+                _ => path.as_bytes().to_vec(),
+            },
+            status: unmatched.status,
         });
     }
     proposals.sort_by(|a, b| (b.probers, b.requests, a.path).cmp(&(a.probers, a.requests, b.path)));
@@ -173,39 +187,6 @@ fn kind_and_class(
     let classes = kind.classes();
     let best = classes.iter().rev().max_by_key(|class| votes(class));
     (kind, best.copied().unwrap_or("exposure"))
-}
-
-/// The proposal without its rule and its probers.
-fn proposal_for<'a>(
-    unmatched: &UnmatchedPath,
-    path: &'a str,
-    sources: &'a [SourceInfo],
-) -> Proposal<'a> {
-    let (sample, source) = (
-        &unmatched.sample,
-        &sources[unmatched.sample.position.input as usize],
-    );
-    let (first_time, last_time) = unmatched.times.unzip();
-    let mut statuses = unmatched.statuses.clone();
-    statuses.sort_unstable();
-    let example = ProposalExample {
-        source: &source.path,
-        line: source.line_number(sample.position.chunk, sample.position.line),
-        // The target is stored only if it differs from the path.
-        target: match &sample.content {
-            SampleContent::Line { text, .. } if !text.is_empty() => text.to_vec(),
-            _ => path.as_bytes().to_vec(),
-        },
-        status: unmatched.status,
-    };
-    Proposal {
-        requests: unmatched.requests,
-        statuses,
-        first_time,
-        last_time,
-        example,
-        ..Proposal::default()
-    }
 }
 
 /// The known probers, by client number.
@@ -418,40 +399,14 @@ pub(crate) struct Proposal<'a> {
     pub first_time: Option<LogTime>,
     /// The latest time.
     pub last_time: Option<LogTime>,
-    /// The earliest request.
-    pub example: ProposalExample<'a>,
-}
-
-/// One request for a path.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ProposalExample<'a> {
-    /// The path of the input.
+    /// The path of the input with the earliest request.
     pub source: &'a [u8],
-    /// The number of the line, from 1.
+    /// The number of its line, from 1.
     pub line: u64,
-    /// The target as logged, without its query.
+    /// Its target as logged, without its query.
     pub target: Vec<u8>,
-    /// The status code.
+    /// Its status code.
     pub status: Option<u16>,
-}
-
-impl Default for Proposal<'_> {
-    fn default() -> Self {
-        Self {
-            path: "",
-            rule: String::new(),
-            title: String::new(),
-            class: "",
-            severity: Severity::Low,
-            probers: 0,
-            others: 0,
-            requests: 0,
-            statuses: Vec::new(),
-            first_time: None,
-            last_time: None,
-            example: ProposalExample::default(),
-        }
-    }
 }
 
 impl Proposal<'_> {
@@ -946,11 +901,11 @@ mod tests {
             );
             assert_eq!(proposal.statuses, [(Some(403), 1), (Some(404), 3)]);
             assert_eq!(
-                (proposal.example.line, proposal.example.status),
+                (proposal.line, proposal.status),
                 (12, Some(404))
             );
             assert_eq!(
-                (proposal.example.source, proposal.example.target.clone()),
+                (proposal.source, proposal.target.clone()),
                 (&b"a.log"[..], b"/zero.php".to_vec())
             );
             assert_eq!(

@@ -56,16 +56,9 @@ pub(crate) struct LiveScan<'a> {
     worker_state: WorkerState,
     any_format: AnyFormatScanner,
     tally: Tally,
-    rolling_tally: RollingTally,
-    sources: Vec<SourceInfo>,
-    logs: HashMap<u32, LiveLog>,
-    path_stats: PathStats,
-    /// The number of reported hits.
-    hits: u64,
+    state: LiveState,
     buffers: HitBuffers,
-    /// Notices for the user, and the logs that already have one.
     notices: Vec<Notice>,
-    noted: HashSet<PathBuf>,
 }
 
 /// The part of a live scan that survives a reload of the rules: line counts and logs.
@@ -75,7 +68,9 @@ pub(crate) struct LiveState {
     sources: Vec<SourceInfo>,
     logs: HashMap<u32, LiveLog>,
     path_stats: PathStats,
+    /// The number of reported hits.
     hits: u64,
+    /// Logs with a notice.
     noted: HashSet<PathBuf>,
     /// The response history of the sites, to grade hits of the new rules.
     sites: SiteHistory,
@@ -178,35 +173,20 @@ impl LiveState {
 impl<'a> LiveScan<'a> {
     /// Continues from the state of an earlier live scan.
     #[must_use]
-    pub(crate) fn new(job: ScanJob<'a>, filter: ReportFilter<'a>, state: LiveState) -> Self {
-        let LiveState {
-            rolling_tally,
-            sources,
-            logs,
-            path_stats,
-            hits,
-            noted,
-            sites,
-            answers,
-        } = state;
+    pub(crate) fn new(job: ScanJob<'a>, filter: ReportFilter<'a>, mut state: LiveState) -> Self {
         Self {
             job,
             filter,
             line_scanner: LineScanner::new(job.rules, job.scan_options),
             analysis: LiveAnalysis::new(job.rules, filter)
-                .with_history(sites)
-                .with_answers(answers),
+                .with_history(mem::take(&mut state.sites))
+                .with_answers(mem::take(&mut state.answers)),
             worker_state: worker_state(job.prefix),
             any_format: AnyFormatScanner::default(),
             tally: Tally::default(),
-            rolling_tally,
-            sources,
-            logs,
-            path_stats,
-            hits,
+            state,
             buffers: HitBuffers::with_prefix(job.prefix),
             notices: Vec::new(),
-            noted,
         }
     }
 
@@ -215,48 +195,36 @@ impl<'a> LiveScan<'a> {
     #[must_use]
     pub(crate) fn into_state(mut self, now: i64, privacy: &Privacy) -> LiveState {
         let (sites, answers) = (self.sites(now).clone(), self.answers(privacy));
-        let Self {
-            sources,
-            logs,
-            path_stats,
-            hits,
-            noted,
-            ..
-        } = self;
         LiveState {
             rolling_tally: RollingTally::with_earlier_hits_dropped(),
-            sources,
-            logs,
-            path_stats,
-            hits,
-            noted,
             sites,
             answers,
+            ..self.state
         }
     }
 
     /// The number of reported hits, including those before the last reload.
     #[must_use]
     pub(crate) fn hits(&self) -> u64 {
-        self.hits
+        self.state.hits
     }
 
     /// Whether so many lines that match a rule are in no known format that it is a problem.
     #[must_use]
     pub(crate) fn has_unparsed_hits(&self) -> bool {
-        self.path_stats.has_unparsed_hits()
+        self.state.path_stats.has_unparsed_hits()
     }
 
     /// The number of lines that were read.
     #[must_use]
     pub(crate) fn lines(&self) -> u64 {
-        self.path_stats.lines()
+        self.state.path_stats.lines()
     }
 
     /// The number of lines that were read from the logs at a path.
     #[must_use]
     pub(crate) fn lines_of(&self, path: &[u8]) -> u64 {
-        self.path_stats.lines_of(path)
+        self.state.path_stats.lines_of(path)
     }
 
     /// Takes the pending notices.
@@ -283,7 +251,7 @@ impl<'a> LiveScan<'a> {
     /// Adds a notice about a log, once per log.
     fn add_notice(&mut self, path: &Path, what: Option<String>) {
         let Some(what) = what else { return };
-        if self.noted.insert(path.to_owned()) {
+        if self.state.noted.insert(path.to_owned()) {
             self.notices.push(Notice {
                 path: path.to_owned(),
                 what,
@@ -305,8 +273,7 @@ impl<'a> LiveScan<'a> {
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<ChunkStats, E> {
         self.analysis.set_clock(clock);
-        let mut log = self
-            .logs
+        let mut log = self.state.logs
             .remove(&line_chunk.log)
             .unwrap_or_else(|| LiveLog::new(line_chunk, self.source_info(line_chunk), &self.job));
         let done = self
@@ -315,7 +282,7 @@ impl<'a> LiveScan<'a> {
                 let changes = self.analysis.regrade();
                 self.emit_changes(changes, emit).map(|()| stats)
             });
-        self.logs.insert(line_chunk.log, log);
+        self.state.logs.insert(line_chunk.log, log);
         self.evict_if_full();
         done
     }
@@ -463,7 +430,7 @@ impl<'a> LiveScan<'a> {
             lines: findings.lines.lines,
             unparsed: findings.lines.unparsed,
         };
-        self.path_stats.count(
+        self.state.path_stats.count(
             log.scanned.path.as_os_str().as_bytes(),
             run.bytes,
             &findings,
@@ -471,8 +438,7 @@ impl<'a> LiveScan<'a> {
         for what in log.scanned.notices(&findings.lines, self.job.formats) {
             self.add_notice(&log.scanned.path, Some(what));
         }
-        let warning = self
-            .path_stats
+        let warning = self.state.path_stats
             .warning_of(log.scanned.path.as_os_str().as_bytes())
             .filter(|_| !log.is_warned);
         if let Some(what) = warning {
@@ -549,7 +515,7 @@ impl<'a> LiveScan<'a> {
             requests: so_far.requests,
             ..new
         };
-        self.hits += u64::from(hit_report.is_reported());
+        self.state.hits += u64::from(hit_report.is_reported());
         emit(&hit_report)?;
         let (client, may_come_late) = (hit_report.hit.client, hit_report.may_be_promoted);
         if may_come_late {
@@ -564,7 +530,7 @@ impl<'a> LiveScan<'a> {
             );
             let (client, may_come_later) = (hit_report.hit.client, hit_report.may_be_promoted);
             if hit_report.is_reported() {
-                self.hits += 1;
+                self.state.hits += 1;
                 emit(&hit_report)?;
             } else if may_come_later {
                 self.analysis.hold(client, line.clone());
@@ -577,13 +543,12 @@ impl<'a> LiveScan<'a> {
     /// the summary would grow with every rotation otherwise.
     fn source_info(&mut self, line_chunk: &LineChunk<'_>) -> u32 {
         let source = source_info(line_chunk);
-        let known = self
-            .sources
+        let known = self.state.sources
             .iter()
             .position(|known| known.path == source.path);
         let number = known.unwrap_or_else(|| {
-            self.sources.push(source);
-            self.sources.len() - 1
+            self.state.sources.push(source);
+            self.state.sources.len() - 1
         });
         number as u32
     }
@@ -599,13 +564,13 @@ impl<'a> LiveScan<'a> {
             || names.bytes() + tally.held_bytes() >= MAX_TALLY_TEXT
         {
             self.roll_up_tally();
-            self.rolling_tally.begin_period();
+            self.state.rolling_tally.begin_period();
         }
-        if self.sources.len() >= MAX_PATHS {
-            self.rolling_tally = RollingTally::with_earlier_hits_dropped();
+        if self.state.sources.len() >= MAX_PATHS {
+            self.state.rolling_tally = RollingTally::with_earlier_hits_dropped();
             (self.tally, self.worker_state) = (Tally::default(), worker_state(self.job.prefix));
-            self.sources.clear();
-            self.logs.clear();
+            self.state.sources.clear();
+            self.state.logs.clear();
         }
         self.drop_old_generations();
     }
@@ -613,19 +578,19 @@ impl<'a> LiveScan<'a> {
     /// Drops the older half of the generations if there are too many. A dropped one with new lines
     /// is added again.
     fn drop_old_generations(&mut self) {
-        let kept = self.sources.len() + MAX_OLD_GENERATIONS;
-        if self.logs.len() > 2 * kept {
-            let mut numbers: Vec<u32> = self.logs.keys().copied().collect();
+        let kept = self.state.sources.len() + MAX_OLD_GENERATIONS;
+        if self.state.logs.len() > 2 * kept {
+            let mut numbers: Vec<u32> = self.state.logs.keys().copied().collect();
             numbers.sort_unstable();
             let first = numbers[numbers.len() - kept];
-            self.logs.retain(|number, _| *number >= first);
+            self.state.logs.retain(|number, _| *number >= first);
         }
     }
 
     /// Adds the current tally to the rolling tally, with its names.
     fn roll_up_tally(&mut self) {
         let names = self.worker_state.reset();
-        self.rolling_tally
+        self.state.rolling_tally
             .add(mem::take(&mut self.tally).with_names(names));
     }
 
@@ -637,9 +602,8 @@ impl<'a> LiveScan<'a> {
         consume: impl FnOnce(&mut ReportModel<'_>, SummaryStart) -> R,
     ) -> R {
         self.roll_up_tally();
-        let tally = self.rolling_tally.merged();
-        let inputs: Vec<_> = self
-            .sources
+        let tally = self.state.rolling_tally.merged();
+        let inputs: Vec<_> = self.state.sources
             .iter()
             .map(|source| InputSummary {
                 path: source.path.clone(),
@@ -649,9 +613,9 @@ impl<'a> LiveScan<'a> {
         let report_input = ReportInput {
             rules: self.job.rules,
             tally: &tally,
-            sources: &self.sources,
+            sources: &self.state.sources,
             inputs: &inputs,
-            without_time: self.path_stats.without_time(),
+            without_time: self.state.path_stats.without_time(),
             filter: self.filter,
             allow: &self.job.scan_options.allow,
         };
@@ -661,9 +625,9 @@ impl<'a> LiveScan<'a> {
         for input in report.inputs.drain(..) {
             *hits.entry(input.path).or_default() += input.counts.hits;
         }
-        report.inputs = self.path_stats.inputs(&hits);
+        report.inputs = self.state.path_stats.inputs(&hits);
         report.recount();
-        consume(&mut report, self.rolling_tally.since())
+        consume(&mut report, self.state.rolling_tally.since())
     }
 }
 
