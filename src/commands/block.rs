@@ -58,8 +58,8 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
     );
     let (unlisted, has_problems) = given.with_report_input(scanned.as_ref(), |report_input| {
         let analysis = LogAnalysis::new(report_input);
-        let report = build(report_input, &analysis, ROWS);
-        let not_listed = ledger.add_report(&report, report_input, &analysis, &policy, is_forwarded);
+        let report = build(&analysis, ROWS);
+        let not_listed = ledger.add_report(&report, &analysis, &policy, is_forwarded);
         let behind_cdn = ProxiedClients::find(report_input.tally, policy.proxies(), false);
         (not_listed, behind_cdn)
     })?;

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::model::{BlockDecision, FloodRow, ReportModel, ReportedHit, Row, RowKey, SampleRequest};
-use super::novelty::{NewItem, ItemKind, display_key};
+use super::novelty::{ItemKind, NewItem, display_key};
 use super::withdrawn::WithdrawnAnswer;
 use crate::alerting::Alert;
 use crate::geoip::{DecodedRecords, GeoDatabases, GeoInfo, GeoIpError};

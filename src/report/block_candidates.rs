@@ -29,8 +29,7 @@ use crate::text::redact::LogText;
 #[must_use]
 pub(crate) fn block_decisions<'a>(
     report: &ReportModel<'a>,
-    report_input: &ReportInput<'a>,
-    analysis: &LogAnalysis<'_>,
+    analysis: &LogAnalysis<'a>,
     guard: &BlockPolicy<'_>,
     max: Option<usize>,
 ) -> Vec<BlockDecision> {
@@ -38,11 +37,11 @@ pub(crate) fn block_decisions<'a>(
     for client in report.clients.iter().filter_map(|row| row.key.client()) {
         *probers.entry(Network::from_client(client)).or_default() += 1;
     }
-    let unknown = unknown_requests(report_input.tally, analysis);
+    let unknown = unknown_requests(analysis);
     let stats_of_row = |row: &Row<'a>| {
-        OffenderStats::from_row(report, row, unknown_of(report_input, &unknown, row))
+        OffenderStats::from_row(report, row, unknown_of(&analysis.input, &unknown, row))
     };
-    let network_stats = network_stats(report, report_input, guard, &unknown, stats_of_row);
+    let network_stats = network_stats(report, &analysis.input, guard, &unknown, stats_of_row);
     // The address that is judged: the first of an IPv6 network that is judged as one.
     let subject = |client| match client {
         Client::V6(bits) if network_stats.contains_key(&upper(bits)) => {
@@ -68,7 +67,7 @@ pub(crate) fn block_decisions<'a>(
     let bounds = if of_few_paths.is_empty() {
         HashMap::new()
     } else {
-        third_party_bounds(report_input, analysis, |client| {
+        third_party_bounds(analysis, |client| {
             Some(subject(client)).filter(|subject| of_few_paths.contains(subject))
         })
     };
@@ -498,8 +497,8 @@ paths = ["/a", "/b", "/c", "/d"]
         let report_input = fixture::report_input(&rules, &tally, &sources, &inputs, &allow);
         let analysis = LogAnalysis::new(&report_input);
         let wanted = RowSelection::COMPLETE;
-        let mut report = build(&report_input, &analysis, wanted);
-        let blocks = block_decisions(&report, &report_input, &analysis, guard, max);
+        let mut report = build(&analysis, wanted);
+        let blocks = block_decisions(&report, &analysis, guard, max);
         assert_eq!(blocks.len(), report.clients.len());
         report.blocks = Some(blocks);
         then(&report)

@@ -20,7 +20,6 @@ use super::labels;
 use super::model::{BlockVerdict, ReportModel, Row};
 use crate::block::{BlockPolicy, NeverBlockReason, prefix_network};
 use crate::judge::prober::{ClientRequests, unknown_requests};
-use crate::judge::report_input::ReportInput;
 use crate::log::client::Client;
 use crate::log::finding::Severity;
 use crate::log::time::LogTime;
@@ -260,7 +259,6 @@ impl BlockLedger {
     pub(crate) fn add_report(
         &mut self,
         report: &ReportModel<'_>,
-        report_input: &ReportInput<'_>,
         analysis: &LogAnalysis<'_>,
         policy: &BlockPolicy<'_>,
         is_forwarded: bool,
@@ -272,13 +270,11 @@ impl BlockLedger {
         let mut not_listed = NotListed::default();
         let mut seen = HashSet::new();
         let mut new = Vec::new();
-        for (row, decision) in report.clients.iter().zip(block_decisions(
-            report,
-            report_input,
-            analysis,
-            policy,
-            None,
-        )) {
+        for (row, decision) in report
+            .clients
+            .iter()
+            .zip(block_decisions(report, analysis, policy, None))
+        {
             let Some(client) = row.key.client() else {
                 continue;
             };
@@ -312,13 +308,13 @@ impl BlockLedger {
         }
         self.entries.append(&mut new);
         self.entries.sort_unstable_by_key(|entry| entry.network);
-        let counts = request_counts(report, report_input, analysis);
+        let counts = request_counts(report, analysis);
         self.add_activity(report, &counts);
         let public = counts
             .iter()
             .filter(|(network, _)| policy.network_reason(network).is_none());
         self.traffic.add(report.totals.sum.requests, public);
-        self.add_paths(report, &own_hosts(report_input, analysis));
+        self.add_paths(report, &own_hosts(analysis));
         not_listed
     }
 
@@ -499,16 +495,15 @@ impl BlockLedger {
 /// the sites run, though a rule matches them, and the most that a limited tally may lack.
 fn request_counts(
     report: &ReportModel<'_>,
-    report_input: &ReportInput<'_>,
     analysis: &LogAnalysis<'_>,
 ) -> HashMap<IpNet, RequestCounts> {
-    let tally = report_input.tally;
+    let tally = analysis.input.tally;
     let rows: HashMap<Client<'_>, &Row<'_>> = report
         .clients
         .iter()
         .filter_map(|row| Some((row.key.client()?, row)))
         .collect();
-    let unknown = unknown_requests(tally, analysis);
+    let unknown = unknown_requests(analysis);
     let mut sums: HashMap<IpNet, (u64, ClientRequests)> = HashMap::new();
     for ((number, count), unknown) in (0..).zip(tally.client_counts()).zip(unknown) {
         let client = tally.client(number);
@@ -525,7 +520,7 @@ fn request_counts(
         sum.others += others + count.error + count.missed;
         sum.unknown += unknown;
     }
-    for (view, decision) in tally.cells().zip(analysis.decisions()) {
+    for (view, decision) in analysis.cells() {
         if decision.suppressed_by.is_none() || view.is_other() {
             continue;
         }
@@ -582,9 +577,10 @@ fn neighbourhood(network: &IpNet) -> Option<Ipv4Net> {
 }
 
 /// The host names that ordinary requests use, in lower case.
-fn own_hosts(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) -> Vec<Vec<u8>> {
+fn own_hosts(analysis: &LogAnalysis<'_>) -> Vec<Vec<u8>> {
     let mut seen = HashSet::new();
-    let sites = report_input
+    let sites = analysis
+        .input
         .tally
         .cells()
         .map(|view| view.site)

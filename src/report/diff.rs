@@ -9,14 +9,13 @@ use std::collections::BTreeMap;
 
 use super::notes::accuracy_note;
 use super::novelty::ItemKind;
-use crate::judge::report_input::ReportInput;
 use crate::log::client::{Client, ClientKey};
 use crate::log::finding::Severity;
 use crate::log::log_entry::Outcome;
 use crate::report::build::{Decision, LogAnalysis};
 use crate::report::model::ReportModel;
 use crate::soft_404::Answer;
-use crate::tally::{CellView, ErrorBound, Site};
+use crate::tally::{CellView, ErrorBound};
 use crate::text::redact::LogText;
 
 /// How a count changed. The most important comes first.
@@ -206,14 +205,10 @@ pub(crate) struct ReportIndex {
 }
 
 impl ReportIndex {
-    /// Indexes a report. It must have been built from this input, with all its rules, paths and
+    /// Indexes a report. It must have been built from this analysis, with all its rules, paths and
     /// clients.
     #[must_use]
-    pub(crate) fn new(
-        report_input: &ReportInput<'_>,
-        analysis: &LogAnalysis<'_>,
-        report: &ReportModel<'_>,
-    ) -> Self {
+    pub(crate) fn new(analysis: &LogAnalysis<'_>, report: &ReportModel<'_>) -> Self {
         let mut index = Self {
             approximate: report.approximate,
             ..Self::default()
@@ -229,9 +224,9 @@ impl ReportIndex {
                 .rule()
                 .map(|rule| DiffSubject::Rule(report.rule_set.rule(rule).id.clone()));
             let client = || {
-                row.key.client().map(|client: Client<'_>| {
-                    DiffSubject::Client(ClientKey::from(&client))
-                })
+                row.key
+                    .client()
+                    .map(|client: Client<'_>| DiffSubject::Client(ClientKey::from(&client)))
             };
             if let Some(subject) = rule.or_else(client).or_else(|| {
                 row.key
@@ -242,28 +237,15 @@ impl ReportIndex {
             }
         }
         // The hits of an evicted pair are still known by path.
-        let cells = report_input
-            .tally
-            .cells()
-            .zip(analysis.decisions())
-            .filter(|(view, _)| !view.is_other());
-        for (view, decision) in cells.chain(
-            report_input
-                .tally
-                .path_cells()
-                .zip(analysis.path_decisions()),
-        ) {
-            let host = if let Site::Host(host) = view.site {
-                host
-            } else {
-                &[]
-            };
+        for (view, decision) in analysis.cells_with_path() {
+            let host = view.site.host().unwrap_or_default();
             let answer =
-                DiffSubject::Answer(host.into(), report_input.tally.path(view.path).into());
+                DiffSubject::Answer(host.into(), analysis.input.tally.path(view.path).into());
             match answer_now(&view, decision) {
                 None => index.add(answer, decision.severity, view.cell.hits),
                 Some(fate) => {
-                    let exposes = report_input
+                    let exposes = analysis
+                        .input
                         .tally
                         .rule_list(view.rules)
                         .iter()

@@ -5,7 +5,6 @@ use super::model::ReportedHit;
 use super::rows::restore;
 use crate::collections::intern::{SymbolTables, bound_name};
 use crate::engine::ParsedRequest;
-use crate::judge::report_input::ReportInput;
 use crate::judge::rule_status::{
     AnswerEvent, GradedResponse, HitContext, LiveAnalysis, LiveHitContext, LiveLine, LogAnalysis,
     PendingHit, SavedRequest,
@@ -44,8 +43,7 @@ impl HitBuffers {
 
 /// The hit of a stored line; `None` if the analysis drops it or its outcome was not requested.
 pub(crate) fn hit_from_line<'a>(
-    report_input: &ReportInput<'a>,
-    analysis: &LogAnalysis<'_>,
+    analysis: &LogAnalysis<'a>,
     line: &StoredLine<'a>,
     buffers: &'a mut HitBuffers,
 ) -> Option<ReportedHit<'a>> {
@@ -60,7 +58,8 @@ pub(crate) fn hit_from_line<'a>(
     let views = normalizer.views(probe.line.target);
     let client_key = counted_client(record.client, *prefix, client);
     // The analysis has merged evicted clients into this one.
-    let client = report_input
+    let client = analysis
+        .input
         .tally
         .client_number(client_key)
         .unwrap_or(SymbolTables::OTHER);
@@ -79,7 +78,7 @@ pub(crate) fn hit_from_line<'a>(
     if !decision.reported {
         return None;
     }
-    let source = &report_input.sources[line.position.input as usize];
+    let source = &analysis.input.sources[line.position.input as usize];
     Some(ReportedHit {
         id: RequestId {
             generation: source.generation,

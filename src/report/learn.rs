@@ -17,7 +17,7 @@ use crate::log::client::Network;
 use crate::log::finding::{RuleId, Severity};
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
-use crate::rules::{Class, RuleSet};
+use crate::rules::Class;
 use crate::scan::input_summary::InputSummary;
 use crate::tally::{SampleContent, Tally};
 use crate::text::redact::mask;
@@ -36,18 +36,9 @@ struct PathCandidate {
 /// Proposes the paths that at least `min_probers` independent probers requested, the most requested
 /// first. The run must have recorded unmatched requests.
 #[must_use]
-pub(crate) fn learn<'a>(
-    report_input: &ReportInput<'a>,
-    analysis: &LogAnalysis<'_>,
-    min_probers: usize,
-) -> Proposals<'a> {
-    let ReportInput {
-        rules,
-        tally,
-        sources,
-        ..
-    } = *report_input;
-    let probers = KnownProbers::new(rules, tally, analysis);
+pub(crate) fn learn<'a>(analysis: &LogAnalysis<'a>, min_probers: usize) -> Proposals<'a> {
+    let ReportInput { tally, sources, .. } = analysis.input;
+    let probers = KnownProbers::new(analysis);
     let ordinary = NormalPages::new(tally, &probers);
     let (mut proposals, mut random) = (Vec::new(), 0);
     for candidate in candidates(tally, &probers, min_probers) {
@@ -213,7 +204,8 @@ struct ProbeProfile<'a> {
 const VOTE_WEIGHT: u64 = 1_000;
 
 impl<'a> KnownProbers<'a> {
-    pub(crate) fn new(rules: &'a RuleSet, tally: &Tally, analysis: &LogAnalysis<'_>) -> Self {
+    pub(crate) fn new(analysis: &LogAnalysis<'a>) -> Self {
+        let ReportInput { rules, tally, .. } = analysis.input;
         let classes = |list: &[RuleId]| -> Vec<&'a str> {
             let mut classes: Vec<_> = list
                 .iter()
@@ -226,11 +218,7 @@ impl<'a> KnownProbers<'a> {
         };
         let mut findings: BTreeMap<u32, ClientFindings<'a>> = BTreeMap::new();
         // A cell without a client has the hits of clients outside of the sample.
-        for (view, decision) in tally
-            .cells()
-            .zip(analysis.decisions())
-            .filter(|(view, _)| !view.is_other())
-        {
+        for (view, decision) in analysis.cells().filter(|(view, _)| !view.is_other()) {
             let classes = classes(analysis.list(decision));
             if !classes.is_empty() {
                 let of_client = findings.entry(view.client).or_default();
@@ -240,7 +228,7 @@ impl<'a> KnownProbers<'a> {
                     .extend(classes.into_iter().map(|class| (view.path, class)));
             }
         }
-        let unknown = unknown_requests(tally, analysis);
+        let unknown = unknown_requests(analysis);
         let each = findings
             .into_iter()
             .filter_map(|(client, ClientFindings { hits, paths })| {
@@ -678,6 +666,7 @@ mod tests {
 
     use super::*;
     use crate::engine::{LineScanner, ScanOptions, WorkerState};
+    use crate::log::source::SourceInfo;
     use crate::report::fixture;
     use crate::rules::{AllowList, Class, RuleChoice, RuleSet, load};
     use crate::tally::LinePosition;
@@ -770,11 +759,7 @@ mod tests {
     ) -> T {
         let allow = AllowList::default();
         let report_input = fixture::report_input(&RULES, tally, sources, &[], &allow);
-        then(&learn(
-            &report_input,
-            &LogAnalysis::new(&report_input),
-            min_probers,
-        ))
+        then(&learn(&LogAnalysis::new(&report_input), min_probers))
     }
 
     /// The proposed paths of a log.
@@ -900,10 +885,7 @@ mod tests {
                 (3, 1, 4)
             );
             assert_eq!(proposal.statuses, [(Some(403), 1), (Some(404), 3)]);
-            assert_eq!(
-                (proposal.line, proposal.status),
-                (12, Some(404))
-            );
+            assert_eq!((proposal.line, proposal.status), (12, Some(404)));
             assert_eq!(
                 (proposal.source, proposal.target.clone()),
                 (&b"a.log"[..], b"/zero.php".to_vec())

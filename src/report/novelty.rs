@@ -99,8 +99,7 @@ fn candidates<'r, 'a>(
         rows.iter()
             .map(move |row| (NewItem::from_row(report.rule_set, kind, row), Some(row)))
     };
-    let rows =
-        of(&report.answered, ItemKind::Answer).chain(of(&report.rules, ItemKind::Rule));
+    let rows = of(&report.answered, ItemKind::Answer).chain(of(&report.rules, ItemKind::Rule));
     let rows = rows
         .chain(of(&report.paths, ItemKind::Path))
         .chain(of(&report.clients, ItemKind::Client));
@@ -650,8 +649,7 @@ mod history_tests {
     fn old_keys_are_dropped() {
         let mut seen = SeenHistory::new(3);
         let mut at = |day: i64, report_seq, key: &[u8]| {
-            let is_new =
-                seen.check_and_record(ItemKind::Client, key, report_seq, day * 24 * HOUR);
+            let is_new = seen.check_and_record(ItemKind::Client, key, report_seq, day * 24 * HOUR);
             seen.prune(day * 24 * HOUR, 7 * DAY);
             is_new
         };
@@ -820,11 +818,7 @@ mod tests {
             .into_iter()
             .map(|one| (one.kind, one.key, one.hits))
             .collect();
-        let git = (
-            ItemKind::Answer,
-            "shop.example/.git/config".to_owned(),
-            3,
-        );
+        let git = (ItemKind::Answer, "shop.example/.git/config".to_owned(), 3);
         assert_eq!(
             found,
             [

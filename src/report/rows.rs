@@ -148,7 +148,6 @@ pub(crate) fn by_path<'a>(
     reason = "members are made of the rules of their items"
 )]
 pub(crate) fn by_rule<'a>(
-    report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'a>,
     items: &[RowItem<'a>],
     most: usize,
@@ -160,7 +159,7 @@ pub(crate) fn by_rule<'a>(
             .chunks(1)
             .find(|one| one[0] == rule)
             .expect("the item is a member of its rules");
-        let answered = item.answered && report_input.rules.rule(rule).exposes();
+        let answered = item.answered && analysis.input.rules.rule(rule).exposes();
         RowItem {
             rules,
             answered,
@@ -172,7 +171,7 @@ pub(crate) fn by_rule<'a>(
         .zip(items)
         .flat_map(|(at, item)| item.rules.iter().map(move |&rule| (rule, at)))
         .collect::<Vec<_>>();
-    grouped(report_input, &members, most, of_rule, |i| {
+    grouped(&analysis.input, &members, most, of_rule, |i| {
         RowKey::Rule(i.rules[0])
     })
 }
@@ -556,14 +555,10 @@ pub(crate) struct MissingHits {
 }
 
 impl<'a> OverflowItems<'a> {
-    pub(crate) fn new(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>) -> Self {
+    pub(crate) fn new(analysis: &'a LogAnalysis<'a>) -> Self {
         let mut overflow = Self::default();
         let mut missing: HashMap<(u32, u32), u64> = HashMap::default();
-        for (view, OverflowDecision { lower, upper }) in report_input
-            .tally
-            .overflow_cells()
-            .zip(analysis.overflow_decisions())
-        {
+        for (view, OverflowDecision { lower, upper }) in analysis.overflow_cells() {
             let is_of_client = view.path == SymbolTables::OTHER;
             if is_of_client && upper.matched {
                 *overflow.matched.entry(view.client).or_default() += view.cell.hits;
@@ -691,7 +686,7 @@ paths = ["/key"]
             paths: true,
             ..RowSelection::default()
         };
-        use_it(&build(&report_input, &analysis, wanted));
+        use_it(&build(&analysis, wanted));
     }
 
     #[test]

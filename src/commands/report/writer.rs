@@ -436,47 +436,32 @@ impl<'r> ReportWriter<'r> {
         } = self.run;
         pool.install(|| {
             let analysis = LogAnalysis::with_history(report_input, &state.sites);
-            analysis.update_history(report_input, &mut state.sites, self.run.now().cast_signed());
-            let mut report = build(report_input, &analysis, wanted);
+            analysis.update_history(&mut state.sites, self.run.now().cast_signed());
+            let mut report = build(&analysis, wanted);
             report.log_host = Some(log_host.clone());
             report.prefix = settings.scan.client.prefix;
             report.period = folder.part.period.map(Period::label);
             self.attach_problems(&mut report.inputs);
             let policy = self.run.policy();
-            report.proxied = ProxiedClients::find(
-                report_input.tally,
-                policy.proxies(),
-                self.is_forwarded,
-            );
+            report.proxied =
+                ProxiedClients::find(report_input.tally, policy.proxies(), self.is_forwarded);
             // The lines of this run are in a report of all rows once; other reports of the folder
             // have those of earlier runs too.
             let is_of_run =
                 wanted.pairs && std::ptr::eq(report_input.tally, &raw const folder.part.tally);
             let mut withdrawn = Vec::new();
             if is_of_run {
-                withdrawn = self
-                    .run
-                    .privacy
-                    .withdrawn(state.listed.withdraw(report_input, &analysis));
-                state
-                    .listed
-                    .record(report_input, &analysis, &self.run.privacy);
+                withdrawn = self.run.privacy.withdrawn(state.listed.withdraw(&analysis));
+                state.listed.record(&analysis, &self.run.privacy);
             }
             if !settings.block_lists.is_empty() && is_of_run {
                 let BlockState {
                     ledger, not_listed, ..
                 } = state.block.get_or_insert_with(BlockState::default);
-                not_listed.add(ledger.add_report(
-                    &report,
-                    report_input,
-                    &analysis,
-                    &policy,
-                    self.is_forwarded,
-                ));
+                not_listed.add(ledger.add_report(&report, &analysis, &policy, self.is_forwarded));
             }
             report.blocks = Some(block_decisions(
                 &report,
-                report_input,
                 &analysis,
                 &policy,
                 settings.block.max,

@@ -12,7 +12,7 @@ use super::RunSummary;
 use crate::log::client::{Client, Network};
 use crate::render::grades;
 use crate::report::model::{BlockDecision, BlockVerdict, ReportModel, Row, RowKey};
-use crate::report::novelty::{NewItem, ItemKind};
+use crate::report::novelty::{ItemKind, NewItem};
 use crate::report::{block_candidates, labels};
 use crate::scan::input_summary::InputSummary;
 use crate::text::number::counted;

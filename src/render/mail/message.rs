@@ -66,10 +66,7 @@ fn opening(summary: &RunSummary<'_>, answers: usize, shown: usize) -> String {
         .unwrap_or_default();
     let totals = &summary.report.totals;
     let probes = counted(totals.sum.hits, "probe", "probes");
-    let known = if summary.is_first
-        || content::news_of(summary, ItemKind::Answer)
-            .next()
-            .is_some()
+    let known = if summary.is_first || content::news_of(summary, ItemKind::Answer).next().is_some()
     {
         ""
     } else {

@@ -14,7 +14,7 @@ pub(crate) use self::message::text as mail_text;
 pub(crate) use self::summary::text as summary_text;
 use crate::log::finding::Severity;
 use crate::report::model::ReportModel;
-use crate::report::novelty::{NewItem, ItemKind};
+use crate::report::novelty::{ItemKind, NewItem};
 use crate::report::withdrawn::WithdrawnAnswer;
 
 /// The most lines of a mail.
@@ -110,7 +110,6 @@ mod tests {
         let analysis = LogAnalysis::new(&report_input);
         report.blocks = Some(block_decisions(
             report,
-            &report_input,
             &analysis,
             &BlockPolicy::new(&[], &[], &allow),
             max,
@@ -328,11 +327,7 @@ mod tests {
         report.answered.retain(|row| row.severity < Severity::High);
         assert!(!due(&report, ItemKind::Path, Severity::High));
         assert!(!due(&report, ItemKind::Client, Severity::High));
-        for kind in [
-            ItemKind::Answer,
-            ItemKind::Rule,
-            ItemKind::Campaign,
-        ] {
+        for kind in [ItemKind::Answer, ItemKind::Rule, ItemKind::Campaign] {
             assert!(due(&report, kind, Severity::High), "{kind:?}");
         }
         assert!(!due(&report, ItemKind::Rule, Severity::Critical));

@@ -10,7 +10,7 @@ use crate::report::campaigns::guess_sentences;
 use crate::report::floods::describe;
 use crate::report::labels::{self, first};
 use crate::report::model::{BlockDecision, Campaign};
-use crate::report::novelty::{NewItem, ItemKind};
+use crate::report::novelty::{ItemKind, NewItem};
 use crate::text::number::{counted, grouped};
 use crate::text::redact::sanitize::escape;
 

@@ -273,9 +273,10 @@ impl<'a> LiveScan<'a> {
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<ChunkStats, E> {
         self.analysis.set_clock(clock);
-        let mut log = self.state.logs
-            .remove(&line_chunk.log)
-            .unwrap_or_else(|| LiveLog::new(line_chunk, self.source_info(line_chunk), &self.job));
+        let mut log =
+            self.state.logs.remove(&line_chunk.log).unwrap_or_else(|| {
+                LiveLog::new(line_chunk, self.source_info(line_chunk), &self.job)
+            });
         let done = self
             .process_lines(&mut log, line_chunk, emit)
             .and_then(|stats| {
@@ -438,7 +439,9 @@ impl<'a> LiveScan<'a> {
         for what in log.scanned.notices(&findings.lines, self.job.formats) {
             self.add_notice(&log.scanned.path, Some(what));
         }
-        let warning = self.state.path_stats
+        let warning = self
+            .state
+            .path_stats
             .warning_of(log.scanned.path.as_os_str().as_bytes())
             .filter(|_| !log.is_warned);
         if let Some(what) = warning {
@@ -543,7 +546,9 @@ impl<'a> LiveScan<'a> {
     /// the summary would grow with every rotation otherwise.
     fn source_info(&mut self, line_chunk: &LineChunk<'_>) -> u32 {
         let source = source_info(line_chunk);
-        let known = self.state.sources
+        let known = self
+            .state
+            .sources
             .iter()
             .position(|known| known.path == source.path);
         let number = known.unwrap_or_else(|| {
@@ -590,7 +595,8 @@ impl<'a> LiveScan<'a> {
     /// Adds the current tally to the rolling tally, with its names.
     fn roll_up_tally(&mut self) {
         let names = self.worker_state.reset();
-        self.state.rolling_tally
+        self.state
+            .rolling_tally
             .add(mem::take(&mut self.tally).with_names(names));
     }
 
@@ -603,7 +609,9 @@ impl<'a> LiveScan<'a> {
     ) -> R {
         self.roll_up_tally();
         let tally = self.state.rolling_tally.merged();
-        let inputs: Vec<_> = self.state.sources
+        let inputs: Vec<_> = self
+            .state
+            .sources
             .iter()
             .map(|source| InputSummary {
                 path: source.path.clone(),
@@ -620,7 +628,7 @@ impl<'a> LiveScan<'a> {
             allow: &self.job.scan_options.allow,
         };
         let analysis = LogAnalysis::new(&report_input);
-        let mut report = build(&report_input, &analysis, wanted);
+        let mut report = build(&analysis, wanted);
         let mut hits: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
         for input in report.inputs.drain(..) {
             *hits.entry(input.path).or_default() += input.counts.hits;
