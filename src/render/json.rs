@@ -90,7 +90,7 @@ pub(crate) fn write<W: Write>(
 }
 
 /// The evidence, which one thread compresses while others render rows.
-struct SnapshotTask(Receiver<io::Result<PackedSnapshot>>);
+struct SnapshotTask(Receiver<io::Result<Option<PackedSnapshot>>>);
 
 impl SnapshotTask {
     fn start<'s>(

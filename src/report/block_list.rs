@@ -585,17 +585,11 @@ fn own_hosts(analysis: &LogAnalysis<'_>) -> Vec<Vec<u8>> {
         .cells()
         .map(|view| view.site)
         .filter(|site| seen.insert(*site));
-    let name = |site: Site<'_>| {
-        if let Site::Host(host) = site {
-            Some(host.to_ascii_lowercase())
-        } else {
-            None
-        }
-    };
     sites
         .filter(|site| analysis.is_known_host(*site))
-        .filter_map(name)
+        .filter_map(Site::host)
         .filter(|host| host.len() >= MIN_HOST_LEN)
+        .map(<[u8]>::to_vec)
         .collect()
 }
 

@@ -216,11 +216,7 @@ impl<'a> GradedLog<'a> {
                 sizes.push(bytes);
             }
             if path != context.path && view.is_probe && (is_here || is_other_host) {
-                let host = if let Site::Host(host) = view.site {
-                    Some(host.to_vec()).filter(|_| !is_here)
-                } else {
-                    None
-                };
+                let host = view.site.host().filter(|_| !is_here).map(<[u8]>::to_vec);
                 let rules = self.analysis.input.tally.rule_list(view.rules);
                 let is_like = rules.iter().any(|rule| request.rules.contains(rule));
                 let difference = compared.iter().map(|other| other.abs_diff(bytes)).min();

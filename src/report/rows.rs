@@ -25,7 +25,7 @@ use crate::log::finding::{RuleId, Severity};
 use crate::log::log_entry::{LogEntry, Outcome};
 use crate::log::source::{RequestId, SourceInfo};
 use crate::soft_404::{Answer, Grade};
-use crate::tally::{self, CellView, SampleContentView, Site, union_span};
+use crate::tally::{self, CellView, SampleContentView, union_span};
 use crate::text::redact::LogText;
 
 /// A cell and the decision for it.
@@ -395,7 +395,7 @@ fn distinct_rules<'a>(items: &[RowItem<'a>]) -> Cow<'a, [RuleId]> {
 pub(crate) fn by_host<'a>(items: &[RowItem<'a>]) -> Vec<HostRow<'a>> {
     let mut hosts: HashMap<&'a [u8], Vec<&RowItem<'a>>> = HashMap::default();
     for item in items {
-        if let Site::Host(host) = item.view.site {
+        if let Some(host) = item.view.site.host() {
             hosts.entry(host).or_default().push(item);
         }
     }
