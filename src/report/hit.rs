@@ -6,8 +6,7 @@ use super::rows::restore;
 use crate::collections::intern::{SymbolTables, bound_name};
 use crate::engine::ParsedRequest;
 use crate::judge::rule_status::{
-    AnswerEvent, GradedResponse, HitContext, LiveAnalysis, LiveHitContext, LiveLine, LogAnalysis,
-    PendingHit, SavedRequest,
+    AnswerEvent, HitContext, LiveAnalysis, LiveLine, LogAnalysis, SavedRequest,
 };
 use crate::judge::site::SiteName;
 use crate::log::client::{Client, Ipv6Prefix};
@@ -205,7 +204,7 @@ pub(crate) enum ReportReason<'o> {
         /// The requests of its client, this one included.
         so_far: RequestsSoFar,
         /// Gets the requests held of the client, if it proves to be a prober.
-        late: &'o mut Vec<PendingHit>,
+        late: &'o mut Vec<LiveLine<'static>>,
     },
     /// Its client has proved to be a prober.
     Promoted,
@@ -216,11 +215,11 @@ pub(crate) enum ReportReason<'o> {
 /// The live hit of a line, by the present analysis.
 pub(crate) fn live_hit<'a>(
     analysis: &mut LiveAnalysis<'_>,
-    line: &LiveLine<'a>,
+    line: &'a LiveLine<'_>,
     occasion: ReportReason<'_>,
     buffers: &'a mut HitBuffers,
 ) -> LiveHit<'a> {
-    let (record, probe) = restore(line.text, line.parsed);
+    let (record, probe) = restore(&line.text, line.parsed);
     let HitBuffers {
         normalizer,
         rules,
@@ -230,43 +229,31 @@ pub(crate) fn live_hit<'a>(
     } = buffers;
     let client = counted_client(record.client, *prefix, client);
     let views = normalizer.views(probe.line.target);
-    let context = LiveHitContext {
+    let context = analysis.context(
         client,
-        path: views.resolved,
-        host: lowercase_host(record.host, host),
-        family: line.family,
-        response: response(&record, &probe, views.resolved),
-        time: record.time,
-    };
-    let ids = analysis.resolve(&context);
+        views.resolved,
+        SiteName::new(lowercase_host(record.host, host), &line.family),
+        response(&record, &probe, views.resolved),
+        record.time,
+    );
     let change = match occasion {
         ReportReason::New {
             is_probe,
             so_far,
             late,
         } => {
-            late.extend(analysis.observe((line.rules, is_probe), &context, &ids, so_far));
+            late.extend(analysis.observe((&line.rules, is_probe), &context, so_far));
             None
         }
         ReportReason::Promoted => None,
         ReportReason::Changed(event) => Some(event),
     };
-    let decision = analysis.decide(line.rules, &context, &ids, rules);
+    let decision = analysis.decide(&line.rules, &context, rules);
     if let Some(grade) = decision
         .grade
         .filter(|_| decision.reported && change.is_none())
     {
-        let severity = analysis.answered_severity(line.rules);
-        analysis.track_answer(
-            &ids,
-            &GradedResponse {
-                response: context.response,
-                grade,
-                severity,
-                time: record.time,
-                line,
-            },
-        );
+        analysis.track_answer(&context, grade, line);
     }
     if !decision.reported {
         rules.clear();
@@ -277,7 +264,7 @@ pub(crate) fn live_hit<'a>(
                 generation: line.generation,
                 offset: line.offset,
             },
-            source: line.source,
+            source: &line.source,
             line: line.line,
             severity: decision.severity,
             answer: decision.grade.map(|grade| grade.answer),
@@ -290,11 +277,9 @@ pub(crate) fn live_hit<'a>(
         answered: decision.answered,
         requests: 0,
         change,
-        site: context
-            .host
-            .map_or(SiteName::Log(line.family), SiteName::Host),
-        matched: line.rules,
-        may_be_promoted: !decision.matched && analysis.may_be_promoted(line.rules),
+        site: context.site,
+        matched: &line.rules,
+        may_be_promoted: !decision.matched && analysis.may_be_promoted(&line.rules),
         is_saved: line.is_saved,
     }
 }
@@ -306,7 +291,7 @@ pub(crate) fn alert_request(
     line: &LiveLine<'_>,
     prefix: Option<Ipv6Prefix>,
 ) -> Option<SavedRequest> {
-    let (entry, probe) = line.parsed.then(|| restore(line.text, true))?;
+    let (entry, probe) = line.parsed.then(|| restore(&line.text, true))?;
     if line.is_saved {
         return SavedRequest::new(&entry);
     }

@@ -9,9 +9,7 @@ mod live;
 mod saved;
 mod settle;
 
-pub(crate) use self::live::{
-    AnswerChange, AnswerEvent, GradedResponse, LiveAnalysis, LiveHitContext, LiveLine, PendingHit,
-};
+pub(crate) use self::live::{AnswerChange, AnswerEvent, LiveAnalysis, LiveLine};
 pub(crate) use self::saved::{
     ResponseNumbers, SavedAnswers, SavedRequest, response_from_numbers, response_numbers,
 };
@@ -595,8 +593,8 @@ pub(crate) fn rule_hashes(rules: &RuleSet) -> RuleHashes {
 /// A site as the site history identifies it.
 fn history_name<'m>(report_input: &ReportInput<'m>, site: Site<'m>) -> SiteName<'m> {
     match site {
-        Site::Host(host) => SiteName::Host(host),
-        Site::Input(input) => SiteName::Log(
+        Site::Host(host) => SiteName::host(host),
+        Site::Input(input) => SiteName::log(
             report_input
                 .sources
                 .get(input as usize)

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::live::{PendingHit, TrackedAnswer};
+use super::live::{LiveLine, TrackedAnswer};
 use super::settle::{Arrival, Probe};
 use crate::judge::site::{RuleHashes, SiteName};
 use crate::log::finding::RuleId;
@@ -119,7 +119,7 @@ impl SavedAnswers {
         answers: impl Iterator<Item = (SiteName<'a>, &'a TrackedAnswer)>,
         withdrawn: impl Iterator<Item = u64>,
         rules: &RuleHashes,
-        request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>,
+        request_of: &mut impl FnMut(&LiveLine<'_>) -> Option<SavedRequest>,
     ) -> Self {
         let mut latest: Vec<(SiteName<'a>, &TrackedAnswer)> = answers.collect();
         latest.sort_by_key(|(_, answer)| (Reverse(answer.arrival.logged), answer.line.id()));
@@ -145,12 +145,8 @@ impl SavedAnswer {
         site: SiteName<'_>,
         tracked: &TrackedAnswer,
         rules: &RuleHashes,
-        request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>,
+        request_of: &mut impl FnMut(&LiveLine<'_>) -> Option<SavedRequest>,
     ) -> Option<Self> {
-        let (is_host, site) = match site {
-            SiteName::Host(name) => (true, name),
-            SiteName::Log(name) => (false, name),
-        };
         let TrackedAnswer {
             probe,
             response,
@@ -161,18 +157,17 @@ impl SavedAnswer {
             line,
             ..
         } = tracked;
-        let place = line.line();
         let text = |bytes: &[u8]| String::from_utf8(bytes.into()).ok();
         Some(Self {
-            is_host,
-            site: text(site)?,
-            family: text(place.family)?,
-            source: text(place.source)?,
-            generation: place.generation,
-            offset: place.offset,
-            line: place.line,
+            is_host: site.is_host,
+            site: text(site.name)?,
+            family: text(&line.family)?,
+            source: text(&line.source)?,
+            generation: line.generation,
+            offset: line.offset,
+            line: line.line,
             request: request_of(line)?,
-            rules: place
+            rules: line
                 .rules
                 .iter()
                 .filter_map(|&rule| rules.hash(rule))
@@ -189,15 +184,10 @@ impl SavedAnswer {
     }
 
     pub(super) fn site(&self) -> SiteName<'_> {
-        if self.is_host {
-            SiteName::Host(self.site.as_bytes())
-        } else {
-            SiteName::Log(self.site.as_bytes())
+        SiteName {
+            is_host: self.is_host,
+            name: self.site.as_bytes(),
         }
-    }
-
-    pub(super) fn family(&self) -> &[u8] {
-        self.family.as_bytes()
     }
 
     /// The answer, with the rules that still exist. `clock` is the time since the start of the run.
@@ -226,7 +216,7 @@ impl SavedAnswer {
         }
     }
 
-    fn line(&self, rules: &RuleHashes) -> PendingHit {
+    fn line(&self, rules: &RuleHashes) -> LiveLine<'static> {
         let mut matched: Vec<RuleId> = self
             .rules
             .iter()
@@ -241,10 +231,10 @@ impl SavedAnswer {
         } = *self;
         let mut text = Vec::new();
         self.request.entry().store(&mut text);
-        PendingHit {
+        LiveLine {
             generation,
-            source: self.source.as_bytes().into(),
-            family: self.family.as_bytes().into(),
+            source: self.source.as_bytes().to_vec().into(),
+            family: self.family.as_bytes().to_vec().into(),
             offset,
             line,
             text: text.into(),
@@ -290,7 +280,7 @@ mod tests {
             bytes: Some(7),
             extra: 0,
         };
-        let (probe, site) = (Probe::new(b"/api/v1/x"), SiteName::Host(b"a.example"));
+        let (probe, site) = (Probe::new(b"/api/v1/x"), SiteName::host(b"a.example"));
         let entry = LogEntry {
             client: b"192.0.2.7",
             request: b"GET /api/v1/x HTTP/1.1",
@@ -299,18 +289,18 @@ mod tests {
         };
         let mut stored = Vec::new();
         entry.store(&mut stored);
-        let line = |offset| PendingHit {
+        let line = |offset| LiveLine {
             generation: 1,
-            source: (*b"a.log").into(),
-            family: (*b"a").into(),
+            source: b"a.log".into(),
+            family: b"a".into(),
             offset,
             line: offset,
             text: stored.clone().into(),
             parsed: true,
-            rules: [RuleId(0)].into(),
+            rules: vec![RuleId(0)].into(),
             is_saved: false,
         };
-        let answer = |line: PendingHit| TrackedAnswer {
+        let answer = |line: LiveLine<'static>| TrackedAnswer {
             probe,
             response,
             grade: Grade::DISTINCT,
@@ -348,7 +338,7 @@ mod tests {
         );
         assert_eq!(
             first.line,
-            PendingHit {
+            LiveLine {
                 is_saved: true,
                 ..line(88)
             }

@@ -11,9 +11,7 @@ use crate::input::find::InputOrigin;
 use crate::input::read::Body;
 use crate::input::tail::{LineChunk, Notice};
 use crate::judge::report_input::{ReportFilter, ReportInput};
-use crate::judge::rule_status::{
-    AnswerChange, AnswerEvent, LiveAnalysis, LiveLine, PendingHit, SavedAnswers,
-};
+use crate::judge::rule_status::{AnswerChange, AnswerEvent, LiveAnalysis, LiveLine, SavedAnswers};
 use crate::judge::site::SiteHistory;
 use crate::log::client::Ipv6Prefix;
 use crate::log::finding::{Findings, Hit};
@@ -376,7 +374,7 @@ impl<'a> LiveScan<'a> {
     /// The answers for the next run, as alerts print them.
     pub(crate) fn answers(&self, privacy: &Privacy) -> SavedAnswers {
         self.analysis
-            .saved_answers(&mut |line| alert_request(privacy, &line.line(), self.job.prefix))
+            .saved_answers(&mut |line| alert_request(privacy, line, self.job.prefix))
     }
 
     /// Emits hits whose answer changed. One that is no finding any more is emitted only if it was a
@@ -389,7 +387,7 @@ impl<'a> LiveScan<'a> {
         for AnswerChange { line, event } in changes {
             let hit_report = live_hit(
                 &mut self.analysis,
-                &line.line(),
+                &line,
                 ReportReason::Changed(event),
                 &mut self.buffers,
             );
@@ -498,13 +496,13 @@ impl<'a> LiveScan<'a> {
     ) -> Result<(), E> {
         let line = LiveLine {
             generation: log.generation,
-            source: log.scanned.path.as_os_str().as_bytes(),
-            family: &log.family,
+            source: log.scanned.path.as_os_str().as_bytes().into(),
+            family: (&log.family).into(),
             offset: position.chunk + hit.offset,
             line: position.line + u64::from(hit.line) + 1,
-            text: findings.text(hit),
+            text: findings.text(hit).into(),
             parsed: hit.parsed,
-            rules: self.worker_state.names.rules.resolve(hit.rules),
+            rules: (&**self.worker_state.names.rules.resolve(hit.rules)).into(),
             is_saved: false,
         };
         let mut late = Vec::new();
@@ -522,12 +520,12 @@ impl<'a> LiveScan<'a> {
         emit(&hit_report)?;
         let (client, may_come_late) = (hit_report.hit.client, hit_report.may_be_promoted);
         if may_come_late {
-            self.analysis.hold(client, PendingHit::new(&line));
+            self.analysis.hold(client, line.to_held());
         }
         for line in late {
             let hit_report = live_hit(
                 &mut self.analysis,
-                &line.line(),
+                &line,
                 ReportReason::Promoted,
                 &mut self.buffers,
             );
