@@ -40,7 +40,7 @@ use campaign::CampaignDetector;
 use finds::RaisedFinds;
 use floods::{FloodCount, RecentMinutes};
 use foldhash::fast::RandomState;
-use guesses::{AttemptKeys, GuessDetector};
+use guesses::GuessDetector;
 use sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
 
 use crate::collections::lru::LruMap;
@@ -320,14 +320,7 @@ impl AlertDetector {
                 self.state.hash_one(Network::from_client(hit.client)),
                 self.state.hash_one(hit.path),
             );
-            self.guesses.count(
-                hit,
-                AttemptKeys {
-                    client,
-                    network,
-                    path,
-                },
-            );
+            self.guesses.count(hit, client, network, path);
         }
         for &rule in hit.matched {
             let flood = self.flood(rule, hit);
