@@ -119,14 +119,13 @@ impl LiveLine<'_> {
 #[derive(Debug)]
 pub(crate) struct LiveAnalysis<'r> {
     rules: &'r RuleSet,
-    level: Severity,
-    outcomes: &'r [Outcome],
-    declared_apps: &'r [RuleId],
+    filter: ReportFilter<'r>,
     sites: Interner<Box<[u8]>>,
     app_evidence: AppEvidence<SiteId>,
     apps: DetectedApps<SiteId>,
     conditions: Vec<(&'r WithClient, LruMap<ClientKey, DistinctPaths>)>,
-    answers: LiveAnswers,
+    /// The answers of all sites.
+    pub answers: LiveAnswers,
     pending: LruMap<ClientKey, Vec<LiveLine<'static>>>,
     state: RandomState,
 }
@@ -212,14 +211,14 @@ impl DistinctPaths {
 }
 
 impl<'r> LiveAnalysis<'r> {
-    /// An empty analysis; `declared_apps` run on all sites.
+    /// An analysis that has seen no line, with the site history and the answers of earlier runs.
     #[must_use]
-    pub(crate) fn new(rules: &'r RuleSet, filter: ReportFilter<'r>) -> Self {
-        let ReportFilter {
-            min_severity: level,
-            outcomes,
-            apps: declared_apps,
-        } = filter;
+    pub(crate) fn new(
+        rules: &'r RuleSet,
+        filter: ReportFilter<'r>,
+        history: SiteHistory,
+        saved: SavedAnswers,
+    ) -> Self {
         let mut conditions: Vec<&WithClient> = rules
             .rules()
             .iter()
@@ -227,58 +226,28 @@ impl<'r> LiveAnalysis<'r> {
             .collect();
         conditions.sort_unstable();
         conditions.dedup();
+        let (mut sites, mut answers) = (Interner::default(), LiveAnswers::new(rules, history));
+        let (earlier, withdrawn) = saved.into_parts();
+        answers.withdrawn.extend(withdrawn);
+        for answer in earlier {
+            if let Some(site) = site_id(&mut sites, answer.site()) {
+                answers.restore(site, &answer, rules);
+            }
+        }
         Self {
             rules,
-            level,
-            outcomes,
-            declared_apps,
-            sites: Interner::default(),
+            filter,
+            sites,
             app_evidence: AppEvidence::default(),
-            apps: DetectedApps::from_evidence(std::iter::empty(), declared_apps),
+            apps: DetectedApps::from_evidence(std::iter::empty(), filter.apps),
             conditions: conditions
                 .into_iter()
                 .map(|condition| (condition, LruMap::new(MAX_CLIENTS)))
                 .collect(),
-            answers: LiveAnswers::new(rules, SiteHistory::default()),
+            answers,
             pending: LruMap::new(MAX_PENDING_CLIENTS),
             state: RandomState::default(),
         }
-    }
-
-    /// Adds the site history of earlier runs.
-    #[must_use]
-    pub(crate) fn with_history(self, history: SiteHistory) -> Self {
-        Self {
-            answers: LiveAnswers::new(self.rules, history),
-            ..self
-        }
-    }
-
-    /// Adds the answers of an earlier run.
-    #[must_use]
-    pub(crate) fn with_answers(mut self, saved: SavedAnswers) -> Self {
-        let (answers, withdrawn) = saved.into_parts();
-        self.answers.withdrawn.extend(withdrawn);
-        for answer in answers {
-            if let Some(site) = site_id(&mut self.sites, answer.site()) {
-                self.answers.restore(site, &answer, self.rules);
-            }
-        }
-        self
-    }
-
-    /// The site history for the next run. `now` is in seconds since 1970.
-    #[must_use]
-    pub(crate) fn history(&mut self, now: i64) -> &SiteHistory {
-        self.answers.history(now)
-    }
-
-    /// The answers for the next run. `request_of` writes the request of a line.
-    pub(crate) fn saved_answers(
-        &self,
-        request_of: &mut impl FnMut(&LiveLine<'_>) -> Option<SavedRequest>,
-    ) -> SavedAnswers {
-        self.answers.saved(request_of)
     }
 
     /// Records sizes of home pages from a run of lines.
@@ -290,33 +259,6 @@ impl<'r> LiveAnalysis<'r> {
                 self.answers.record_home(site, name, bytes);
             }
         }
-    }
-
-    /// Sets the time since the start of the run.
-    pub(crate) fn set_clock(&mut self, clock: Duration) {
-        self.answers.clock = clock;
-    }
-
-    /// Records the latest time of a run of lines.
-    pub(crate) fn record_time(&mut self, family: &[u8], time: LogTime) {
-        self.answers.record_time(family, time);
-    }
-
-    /// Updates the grades, and returns the hits whose grade changed or is settled.
-    pub(crate) fn regrade(&mut self) -> Vec<AnswerChange> {
-        self.answers.regrade(false)
-    }
-
-    /// Grades again by all evidence, however little is new.
-    pub(crate) fn regrade_all(&mut self) -> Vec<AnswerChange> {
-        self.answers.update_grader_for_all();
-        self.answers.regrade(false)
-    }
-
-    /// Grades again by all evidence, and settles every grade.
-    pub(crate) fn settle_all(&mut self) -> Vec<AnswerChange> {
-        self.answers.update_grader_for_all();
-        self.answers.regrade(true)
     }
 
     /// Stores a hit whose grade may change.
@@ -350,7 +292,7 @@ impl<'r> LiveAnalysis<'r> {
                 self.app_evidence.gather(app, site, few);
             }
         }
-        self.apps = DetectedApps::from_evidence(self.app_evidence.iter(), self.declared_apps);
+        self.apps = DetectedApps::from_evidence(self.app_evidence.iter(), self.filter.apps);
     }
 
     /// The context of a hit: its client, the normalized path, its site, the response and the time.
@@ -456,14 +398,14 @@ impl<'r> LiveAnalysis<'r> {
         };
         let decision = decide(
             self.rules,
-            self.level,
+            self.filter.min_severity,
             matched,
             status,
             rule_status,
             grade,
             kept,
         );
-        decision.filter_outcome(self.outcomes, Outcome::from_status(status))
+        decision.filter_outcome(self.filter.outcomes, Outcome::from_status(status))
     }
 
     /// Whether a request that is no finding becomes one if its client proves to be a prober.
@@ -525,7 +467,7 @@ impl<'r> LiveAnalysis<'r> {
     /// The app that suppresses a rule on a site.
     fn suppressing_app(&self, rule: RuleId, site: Option<SiteId>) -> Option<RuleId> {
         let run = |app: &RuleId| {
-            site.map_or(self.declared_apps.contains(app), |site| {
+            site.map_or(self.filter.apps.contains(app), |site| {
                 self.apps.runs(*app, site)
             })
         };
@@ -654,7 +596,7 @@ pub(crate) struct LiveAnswers {
     /// The number of changes.
     change_count: u64,
     /// The time since the start of the run.
-    clock: Duration,
+    pub clock: Duration,
     /// The latest times of the logs, by the common part of the names of rotated siblings.
     log_times: HashMap<Box<[u8]>, i64>,
     /// Finds that are tracked no more, or were never.
@@ -820,7 +762,7 @@ impl LiveAnswers {
     }
 
     /// Records the latest time of a run of lines.
-    fn record_time(&mut self, family: &[u8], time: LogTime) {
+    pub(crate) fn record_time(&mut self, family: &[u8], time: LogTime) {
         if let Some(known) = self.log_times.get_mut(family) {
             *known = time.utc;
         } else if self.log_times.len() < MAX_SITES {
@@ -1026,7 +968,8 @@ impl LiveAnswers {
     }
 
     /// The answers for the next run: those that wait for an alert or may have raised one.
-    fn saved(
+    /// `request_of` writes the request of a line.
+    pub(crate) fn saved(
         &self,
         request_of: &mut impl FnMut(&LiveLine<'_>) -> Option<SavedRequest>,
     ) -> SavedAnswers {
@@ -1048,7 +991,7 @@ impl LiveAnswers {
     }
 
     /// Updates the grader for every site with new evidence.
-    pub(crate) fn update_grader_for_all(&mut self) {
+    fn update_grader_for_all(&mut self) {
         for site_answers in self
             .sites
             .values_mut()
@@ -1060,9 +1003,16 @@ impl LiveAnswers {
         self.grader.compare_hosts();
     }
 
+    /// Grades the kept answers again by all evidence, however little is new, as
+    /// [`regrade`](Self::regrade).
+    pub(crate) fn regrade_all(&mut self, settles_all: bool) -> Vec<AnswerChange> {
+        self.update_grader_for_all();
+        self.regrade(settles_all)
+    }
+
     /// Grades the kept answers again if there is new evidence, and returns what changed: grades
     /// first, then new finds. If `settles_all`, every distinct answer is one.
-    fn regrade(&mut self, settles_all: bool) -> Vec<AnswerChange> {
+    pub(crate) fn regrade(&mut self, settles_all: bool) -> Vec<AnswerChange> {
         let (clock, log_times) = (self.clock, &self.log_times);
         let is_due = |site: &SiteAnswers, tracked: &TrackedAnswer| {
             let logged = log_times.get(&*tracked.line.family).copied();
@@ -1121,7 +1071,7 @@ impl LiveAnswers {
         changes
     }
 
-    /// The site history for the next run.
+    /// The site history for the next run. `now` is in seconds since 1970.
     pub(crate) fn history(&mut self, now: i64) -> &SiteHistory {
         for site_answers in self
             .sites

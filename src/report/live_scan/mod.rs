@@ -176,9 +176,12 @@ impl<'a> LiveScan<'a> {
             job,
             filter,
             line_scanner: LineScanner::new(job.rules, job.scan_options),
-            analysis: LiveAnalysis::new(job.rules, filter)
-                .with_history(mem::take(&mut state.sites))
-                .with_answers(mem::take(&mut state.answers)),
+            analysis: LiveAnalysis::new(
+                job.rules,
+                filter,
+                mem::take(&mut state.sites),
+                mem::take(&mut state.answers),
+            ),
             worker_state: worker_state(job.prefix),
             any_format: AnyFormatScanner::default(),
             tally: Tally::default(),
@@ -270,7 +273,7 @@ impl<'a> LiveScan<'a> {
         clock: Duration,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<ChunkStats, E> {
-        self.analysis.set_clock(clock);
+        self.analysis.answers.clock = clock;
         let mut log =
             self.state.logs.remove(&line_chunk.log).unwrap_or_else(|| {
                 LiveLog::new(line_chunk, self.source_info(line_chunk), &self.job)
@@ -278,7 +281,7 @@ impl<'a> LiveScan<'a> {
         let done = self
             .process_lines(&mut log, line_chunk, emit)
             .and_then(|stats| {
-                let changes = self.analysis.regrade();
+                let changes = self.analysis.answers.regrade(false);
                 self.emit_changes(changes, emit).map(|()| stats)
             });
         self.state.logs.insert(line_chunk.log, log);
@@ -348,8 +351,8 @@ impl<'a> LiveScan<'a> {
         clock: Duration,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.analysis.set_clock(clock);
-        let changes = self.analysis.regrade_all();
+        self.analysis.answers.clock = clock;
+        let changes = self.analysis.answers.regrade_all(false);
         self.emit_changes(changes, emit)
     }
 
@@ -362,19 +365,20 @@ impl<'a> LiveScan<'a> {
         &mut self,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let changes = self.analysis.settle_all();
+        let changes = self.analysis.answers.regrade_all(true);
         self.emit_changes(changes, emit)
     }
 
     /// The response history of the sites, for the next run. `now` is in seconds since 1970.
     pub(crate) fn sites(&mut self, now: i64) -> &SiteHistory {
-        self.analysis.history(now)
+        self.analysis.answers.history(now)
     }
 
     /// The answers for the next run, as alerts print them.
     pub(crate) fn answers(&self, privacy: &Privacy) -> SavedAnswers {
         self.analysis
-            .saved_answers(&mut |line| alert_request(privacy, line, self.job.prefix))
+            .answers
+            .saved(&mut |line| alert_request(privacy, line, self.job.prefix))
     }
 
     /// Emits hits whose answer changed. One that is no finding any more is emitted only if it was a
@@ -469,7 +473,7 @@ impl<'a> LiveScan<'a> {
         self.analysis
             .record_home_pages(&findings.home, &self.worker_state.names, &log.family);
         if let Some((_, latest)) = findings.times {
-            self.analysis.record_time(&log.family, latest);
+            self.analysis.answers.record_time(&log.family, latest);
         }
         let mut requests = findings.requests.iter().zip(0_u32..).peekable();
         for hit in &findings.hits {
