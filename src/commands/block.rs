@@ -21,6 +21,7 @@ use crate::judge::proxied::ProxiedClients;
 use crate::render::block::{self, ABUSE_DAYS, ABUSE_HEADER, BlockFormat, BlockPage, Unaccepted};
 use crate::render::sink::Sink;
 use crate::report::anonymize::Privacy;
+use crate::report::block_candidates::decide_blocks;
 use crate::report::block_list::{BlockLedger, BlockList, NotListed};
 use crate::report::build::{LogAnalysis, RowSelection, build};
 use crate::text::number::{counted, grouped};
@@ -58,7 +59,8 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
     );
     let (unlisted, has_problems) = given.with_report_input(scanned.as_ref(), |report_input| {
         let analysis = LogAnalysis::new(report_input);
-        let report = build(&analysis, ROWS);
+        let mut report = build(&analysis, ROWS);
+        decide_blocks(&mut report, &analysis, &policy, None);
         let not_listed = ledger.add_report(&report, &analysis, &policy, is_forwarded);
         let behind_cdn = ProxiedClients::find(report_input.tally, policy.proxies(), false);
         (not_listed, behind_cdn)

@@ -155,9 +155,9 @@ impl Privacy {
         );
         if let Some(anonymizer) = &self.anonymizer {
             redacted.hidden = Some(anonymizer.as_str());
-            redacted.blocks = redacted
-                .blocks
-                .map(|blocks| vec![BlockDecision::HIDDEN; blocks.len()]);
+            for row in &mut redacted.clients {
+                row.block = row.block.take().map(|_| Box::new(BlockDecision::HIDDEN));
+            }
             redacted.evidence = None;
             for rows in [
                 &mut redacted.answered,

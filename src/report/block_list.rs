@@ -13,7 +13,6 @@ use std::time::Duration;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
-use super::block_candidates::block_decisions;
 use super::block_traffic::{RecentTraffic, RequestCounts};
 use super::build::LogAnalysis;
 use super::labels;
@@ -255,7 +254,7 @@ impl BlockEntry {
 
 impl BlockLedger {
     /// Adds the candidates of a report, and what known entries did in it. The report must have all
-    /// its clients and pairs, and be neither redacted nor shortened.
+    /// its clients with their decisions, and be neither redacted nor shortened.
     pub(crate) fn add_report(
         &mut self,
         report: &ReportModel<'_>,
@@ -270,12 +269,8 @@ impl BlockLedger {
         let mut not_listed = NotListed::default();
         let mut seen = HashSet::new();
         let mut new = Vec::new();
-        for (row, decision) in report
-            .clients
-            .iter()
-            .zip(block_decisions(report, analysis, policy, None))
-        {
-            let Some(client) = row.key.client() else {
+        for row in &report.clients {
+            let (Some(client), Some(decision)) = (row.key.client(), &row.block) else {
                 continue;
             };
             let place = listed_network(client).zip(client.first_address());

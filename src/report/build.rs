@@ -246,7 +246,7 @@ pub fn build<'a>(analysis: &'a LogAnalysis<'a>, selection: RowSelection) -> Repo
         inputs,
         pairs,
         clients,
-        blocks: None,
+        has_blocks: false,
         paths,
         rules,
         elapsed: Duration::ZERO,

@@ -334,6 +334,7 @@ pub(super) fn row<'a>(
         paths: count_at_least_one(items, |i| i.view.path),
         requests: 0,
         geo: None,
+        block: None,
         other_requests: 0,
         status: commonest_status(items),
         first_time: None,

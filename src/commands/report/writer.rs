@@ -19,7 +19,7 @@ use crate::log::time::{Period, PeriodUnit};
 use crate::render::html::{self, PAGE_FILE, PageOptions};
 use crate::render::mail::{self, RunSummary};
 use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
-use crate::report::block_candidates::block_decisions;
+use crate::report::block_candidates::decide_blocks;
 use crate::report::build::{LogAnalysis, RowSelection, build};
 use crate::report::merge::{MergeError, MergedReport, ReportMerger};
 use crate::report::model::ReportModel;
@@ -454,18 +454,13 @@ impl<'r> ReportWriter<'r> {
                 withdrawn = self.run.privacy.withdrawn(state.listed.withdraw(&analysis));
                 state.listed.record(&analysis, &self.run.privacy);
             }
+            decide_blocks(&mut report, &analysis, &policy, settings.block.max);
             if !settings.block_lists.is_empty() && is_of_run {
                 let BlockState {
                     ledger, not_listed, ..
                 } = state.block.get_or_insert_with(BlockState::default);
                 not_listed.add(ledger.add_report(&report, &analysis, &policy, self.is_forwarded));
             }
-            report.blocks = Some(block_decisions(
-                &report,
-                &analysis,
-                &policy,
-                settings.block.max,
-            ));
             self.run.add_geo(&mut report);
             consume(&report, &withdrawn, state)
         })

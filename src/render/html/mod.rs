@@ -363,7 +363,9 @@ mod tests {
             network_probers: 1,
             stats,
         };
-        report.blocks = Some(vec![decision; report.clients.len()]);
+        for row in &mut report.clients {
+            row.block = Some(Box::new(decision));
+        }
         let network = |asn, as_name: Option<Arc<str>>, hits| NetworkRow {
             asn,
             as_name,

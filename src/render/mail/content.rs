@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use super::RunSummary;
 use crate::log::client::{Client, Network};
 use crate::render::grades;
-use crate::report::model::{BlockDecision, BlockVerdict, ReportModel, Row, RowKey};
+use crate::report::model::{BlockVerdict, ReportModel, Row, RowKey};
 use crate::report::novelty::{ItemKind, NewItem};
 use crate::report::{block_candidates, labels};
 use crate::scan::input_summary::InputSummary;
@@ -87,8 +87,6 @@ fn is_key_of_path(key: &str, path: &str) -> bool {
 pub(crate) struct TopClient<'r> {
     /// The row of the worst client.
     pub(crate) row: &'r Row<'r>,
-    /// Whether it is a block candidate, if block candidates were requested.
-    pub(crate) block: Option<&'r BlockDecision>,
     pub(crate) clients: u64,
     pub(crate) hits: u64,
     /// Distinct paths, or a lower bound.
@@ -111,16 +109,9 @@ impl TopClient<'_> {
 
 /// The clients with the most hits.
 pub(crate) fn top_clients<'r>(report: &'r ReportModel<'r>, max: usize) -> Vec<TopClient<'r>> {
-    let blocks = report
-        .blocks
-        .as_deref()
-        .unwrap_or_default()
-        .iter()
-        .map(Some)
-        .chain(std::iter::repeat(None));
     let mut top: Vec<TopClient<'r>> = Vec::new();
     let mut networks: HashMap<Network<'r>, usize> = HashMap::new();
-    for (row, block) in report.clients.iter().zip(blocks) {
+    for row in &report.clients {
         let network = row
             .key
             .client()
@@ -132,7 +123,6 @@ pub(crate) fn top_clients<'r>(report: &'r ReportModel<'r>, max: usize) -> Vec<To
         if at == top.len() {
             top.push(TopClient {
                 row,
-                block,
                 clients: 0,
                 hits: 0,
                 paths: 0,
@@ -142,9 +132,11 @@ pub(crate) fn top_clients<'r>(report: &'r ReportModel<'r>, max: usize) -> Vec<To
         let client = &mut top[at];
         client.clients += 1;
         client.hits += row.hits;
-        client.paths = client
-            .paths
-            .max(block.map_or(row.paths, |block| block.stats.paths));
+        client.paths = client.paths.max(
+            row.block
+                .as_ref()
+                .map_or(row.paths, |block| block.stats.paths),
+        );
         client.answered += row.answered;
     }
     top.sort_by_key(|client| Reverse(client.hits));
@@ -226,14 +218,11 @@ const MIN_TO_MERGE: u64 = 3;
 /// Gathers the candidates of a report.
 pub(crate) fn gather_candidates(report: &ReportModel<'_>) -> BlockCandidates {
     let mut found = BlockCandidates::default();
-    let Some(blocks) = &report.blocks else {
-        return found;
-    };
     let candidates = || {
         report
             .clients
             .iter()
-            .zip(blocks)
+            .filter_map(|row| Some((row, row.block.as_deref()?)))
             .filter(|(_, block)| block.verdict == BlockVerdict::Candidate)
     };
     let mut of_network: HashMap<IpNet, u64> = HashMap::new();
@@ -290,7 +279,7 @@ pub(crate) fn gather_candidates(report: &ReportModel<'_>) -> BlockCandidates {
     }
     found.addresses = found.lines.iter().map(|line| line.addresses).sum();
     found.cost = found.lines.iter().map(|line| line.cost).sum();
-    found.left_out = block_candidates::left_out(blocks) as u64;
-    found.edges = block_candidates::edges_left_out(blocks).collect();
+    found.left_out = block_candidates::left_out(report) as u64;
+    found.edges = block_candidates::edges_left_out(report).collect();
     found
 }

@@ -89,7 +89,7 @@ mod tests {
     use crate::log::client::Client;
     use crate::render::layout::width;
     use crate::render::mail::*;
-    use crate::report::block_candidates::block_decisions;
+    use crate::report::block_candidates::decide_blocks;
     use crate::report::build::LogAnalysis;
     use crate::report::fixture;
     use crate::report::model::{Campaign, Row, RowKey};
@@ -108,12 +108,8 @@ mod tests {
         let (tally, allow) = (Tally::default(), AllowList::default());
         let report_input = fixture::report_input(report.rule_set, &tally, &[], &[], &allow);
         let analysis = LogAnalysis::new(&report_input);
-        report.blocks = Some(block_decisions(
-            report,
-            &analysis,
-            &BlockPolicy::new(&[], &[], &allow),
-            max,
-        ));
+        let policy = BlockPolicy::new(&[], &[], &allow);
+        decide_blocks(report, &analysis, &policy, max);
     }
 
     fn campaign<'a>(report: &ReportModel<'a>) -> Campaign<'a> {

@@ -9,7 +9,7 @@ use crate::render::{RenderOptions, grades, table};
 use crate::report::campaigns::guess_sentences;
 use crate::report::floods::describe;
 use crate::report::labels::{self, first};
-use crate::report::model::{BlockDecision, Campaign};
+use crate::report::model::Campaign;
 use crate::report::novelty::{ItemKind, NewItem};
 use crate::text::number::{counted, grouped};
 use crate::text::redact::sanitize::escape;
@@ -205,7 +205,7 @@ fn top_clients(summary: &RunSummary<'_>, page: &mut TextPage) {
         .count("answered", |client| client.answered)
         .rank(2)
         .text("may block", |client| {
-            client.block.map(BlockDecision::label).unwrap_or_default()
+            client.row.block.as_ref().map_or("", |block| block.label())
         })
         .rank(3)
         .text("looks for", classes)
