@@ -20,7 +20,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::AlertSinkError;
-use super::queue::{AlertQueue, FailureNotifier};
+use super::queue::AlertQueue;
 use crate::os::system::{OpenFileLimit, errno_message};
 
 /// How long a program may take to read the remaining lines, and again to end after its standard
@@ -48,8 +48,6 @@ pub(super) struct ExecSink {
     state: ChildState,
     backoff: RestartBackoff,
     stop_timeout: Duration,
-    failures: FailureNotifier,
-    notices: Vec<String>,
 }
 
 /// How the program is started.
@@ -104,8 +102,7 @@ impl ExecSink {
         match spawn(&program, child_settings) {
             Ok(state) => {
                 backoff.child_started(now);
-                let failures = FailureNotifier::new(format!("--exec {}", program.display()));
-                let (queue, notices) = (AlertQueue::default(), Vec::new());
+                let queue = AlertQueue::new(format!("--exec {}", program.display()));
                 Ok(Self {
                     program,
                     child_settings,
@@ -116,8 +113,6 @@ impl ExecSink {
                     state,
                     backoff,
                     stop_timeout,
-                    failures,
-                    notices,
                 })
             }
             Err(error) => Err(AlertSinkError::Exec { program, error }),
@@ -132,8 +127,7 @@ impl ExecSink {
     pub(super) fn poll(&mut self, now: Instant, notices: &mut Vec<String>) {
         self.check_child(now);
         self.write_pending(now);
-        notices.append(&mut self.notices);
-        self.failures.collect(&mut self.queue, now, notices);
+        self.queue.collect(now, notices);
     }
 
     /// Checks whether the program ended, and whether to start it or to send it a signal.
@@ -187,10 +181,7 @@ impl ExecSink {
 
     fn push_notice(&mut self, text: &str, until: Instant, now: Instant) {
         let seconds = until.saturating_duration_since(now).as_secs_f64().ceil();
-        self.notices.push(format!(
-            "--exec {}: {text} in {seconds} s",
-            self.program.display()
-        ));
+        self.queue.notice(&format!("{text} in {seconds} s"));
     }
 
     /// Writes as much as the pipe takes.
@@ -278,16 +269,13 @@ impl ExecSink {
                 // It read all of its input, or chose to end before.
                 (0..self.written_lines).for_each(|_| self.queue.pop());
             } else {
-                self.notices.push(format!(
-                    "--exec {}: the program did not end and was sent SIGTERM",
-                    self.program.display()
-                ));
+                self.queue
+                    .notice("the program did not end and was sent SIGTERM");
                 signal(child, Signal::TERM);
                 wait_for_exit(child, Instant::now() + TERM_TIMEOUT);
             }
         }
-        notices.append(&mut self.notices);
-        self.failures.finish(&self.queue, notices);
+        self.queue.finish(notices);
     }
 
     /// Waits while lines remain that do not fit into the pipe or are not read: a program may end

@@ -13,7 +13,7 @@ use std::time::Instant;
 use rustix::fs::OFlags;
 
 use super::AlertSinkError;
-use super::queue::{AlertQueue, FailureNotifier};
+use super::queue::AlertQueue;
 use crate::os::system::{continues_line, errno_message, ignore_sigxfsz};
 
 /// The file, and the lines that are not written yet.
@@ -27,7 +27,6 @@ pub(super) struct FileSink {
     is_torn: bool,
     /// Bytes of the first line that are written.
     partial_bytes: usize,
-    failures: FailureNotifier,
 }
 
 impl FileSink {
@@ -35,15 +34,14 @@ impl FileSink {
         ignore_sigxfsz();
         match open(&path) {
             Ok(file) => {
-                let failures = FailureNotifier::new(format!("--alert-file {}", path.display()));
+                let queue = AlertQueue::new(format!("--alert-file {}", path.display()));
                 let is_torn = continues_line(&file);
                 Ok(Self {
                     path,
                     file: Some(file),
-                    queue: AlertQueue::default(),
+                    queue,
                     is_torn,
                     partial_bytes: 0,
-                    failures,
                 })
             }
             Err(error) => Err(AlertSinkError::File { path, error }),
@@ -58,16 +56,16 @@ impl FileSink {
     pub(super) fn poll(&mut self, now: Instant, notices: &mut Vec<String>) {
         self.close_if_moved();
         self.write(now);
-        self.failures.collect(&mut self.queue, now, notices);
+        self.queue.collect(now, notices);
     }
 
     pub(super) fn finish(mut self, now: Instant, notices: &mut Vec<String>) {
         self.try_all(now);
-        self.failures.finish(&self.queue, notices);
+        self.queue.finish(notices);
     }
 
     fn write(&mut self, now: Instant) {
-        if !self.queue.is_empty() && self.failures.should_try(now) {
+        if !self.queue.is_empty() && self.queue.should_try(now) {
             self.try_all(now);
         }
     }
@@ -75,9 +73,9 @@ impl FileSink {
     fn try_all(&mut self, now: Instant) {
         while !self.queue.is_empty() {
             match self.try_first() {
-                Ok(()) => self.failures.recovered(),
+                Ok(()) => self.queue.recovered(),
                 Err(error) => {
-                    self.failures.failed(&errno_message(&error), now);
+                    self.queue.failed(&errno_message(&error), now);
                     return;
                 }
             }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use super::AlertSinkError;
-use super::queue::{AlertQueue, FailureNotifier};
+use super::queue::AlertQueue;
 use crate::log::finding::Severity;
 use crate::os::system::errno_message;
 
@@ -34,20 +34,18 @@ pub(super) struct SyslogSink {
     socket: Option<UnixDatagram>,
     host: String,
     queue: AlertQueue,
-    failures: FailureNotifier,
 }
 
 impl SyslogSink {
     pub(super) fn connect(path: PathBuf) -> Result<Self, AlertSinkError> {
         match connect(&path) {
             Ok(socket) => {
-                let failures = FailureNotifier::new(format!("--syslog {}", path.display()));
+                let queue = AlertQueue::new(format!("--syslog {}", path.display()));
                 Ok(Self {
                     path,
                     socket: Some(socket),
                     host: host(),
-                    queue: AlertQueue::default(),
-                    failures,
+                    queue,
                 })
             }
             Err(error) => Err(AlertSinkError::Syslog { path, error }),
@@ -70,16 +68,16 @@ impl SyslogSink {
 
     pub(super) fn poll(&mut self, now: Instant, notices: &mut Vec<String>) {
         self.send(now);
-        self.failures.collect(&mut self.queue, now, notices);
+        self.queue.collect(now, notices);
     }
 
     pub(super) fn finish(mut self, now: Instant, notices: &mut Vec<String>) {
         self.try_all(now);
-        self.failures.finish(&self.queue, notices);
+        self.queue.finish(notices);
     }
 
     fn send(&mut self, now: Instant) {
-        if !self.queue.is_empty() && self.failures.should_try(now) {
+        if !self.queue.is_empty() && self.queue.should_try(now) {
             self.try_all(now);
         }
     }
@@ -87,11 +85,11 @@ impl SyslogSink {
     fn try_all(&mut self, now: Instant) {
         while !self.queue.is_empty() {
             match self.try_first() {
-                Ok(()) => self.failures.recovered(),
+                Ok(()) => self.queue.recovered(),
                 // The daemon is slow. That is reported only when the queue is full.
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Err(error) => {
-                    self.failures.failed(&errno_message(&error), now);
+                    self.queue.failed(&errno_message(&error), now);
                     return;
                 }
             }

@@ -72,14 +72,6 @@ struct Attempts {
     path: Option<u64>,
 }
 
-/// A request that is an attempt, as hashes.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct AttemptKeys {
-    pub(super) client: u64,
-    pub(super) network: u64,
-    pub(super) path: u64,
-}
-
 impl GuessDetector {
     /// Remembers at most `keys` clients, and as many of each rule.
     pub(super) fn new(keys: usize) -> Self {
@@ -116,9 +108,15 @@ impl GuessDetector {
         }
     }
 
-    /// Counts a request of a client that has attempts, or that sends one now. `requests` are all
-    /// requests of the client so far.
-    pub(super) fn count(&mut self, hit: &ObservedHit<'_>, keys: AttemptKeys) {
+    /// Counts a request of a client that has attempts, or that sends one now. The client, its
+    /// network and the path are hashes.
+    pub(super) fn count(
+        &mut self,
+        hit: &ObservedHit<'_>,
+        client_key: u64,
+        network: u64,
+        path: u64,
+    ) {
         let matched = || {
             self.rules
                 .iter()
@@ -126,12 +124,12 @@ impl GuessDetector {
         };
         let is_attempt = matched().any(|judged| judged.guess.is_some());
         let is_judged = matched().next().is_some();
-        if !is_judged && (hit.reported.is_empty() || self.clients.peek(&keys.client).is_none()) {
+        if !is_judged && (hit.reported.is_empty() || self.clients.peek(&client_key).is_none()) {
             return;
         }
         let client = self
             .clients
-            .get_or_insert_with(keys.client, JudgedClient::default);
+            .get_or_insert_with(client_key, JudgedClient::default);
         client.requests += hit
             .requests
             .checked_sub(client.last_known)
@@ -148,17 +146,17 @@ impl GuessDetector {
             judged.attempts += 1;
             let new = Attempts {
                 count: 0,
-                network: keys.network,
+                network,
                 times: (time, time),
-                path: Some(keys.path),
+                path: Some(path),
             };
-            let attempts = judged.clients.get_or_insert_with(keys.client, || new);
+            let attempts = judged.clients.get_or_insert_with(client_key, || new);
             if time.utc.saturating_sub(attempts.times.1.utc) > MAX_PAUSE {
                 *attempts = new;
             }
             attempts.count += 1;
             attempts.times = (attempts.times.0.min(time), attempts.times.1.max(time));
-            attempts.path = attempts.path.filter(|&path| path == keys.path);
+            attempts.path = attempts.path.filter(|&known| known == path);
         }
     }
 

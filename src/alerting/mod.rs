@@ -40,7 +40,7 @@ use campaign::CampaignDetector;
 use finds::RaisedFinds;
 use floods::{FloodCount, RecentMinutes};
 use foldhash::fast::RandomState;
-use guesses::{AttemptKeys, GuessDetector};
+use guesses::GuessDetector;
 use sliding_window::{SlidingWindow, WindowEntry, WindowLimit, WindowSummary};
 
 use crate::collections::lru::LruMap;
@@ -112,24 +112,6 @@ pub(crate) struct ObservedHit<'a> {
     pub matched: &'a [RuleId],
     /// The rules of `matched` that are reported.
     pub reported: &'a [RuleId],
-    /// The request as the alert shows it.
-    pub request: AlertSampleRef<'a>,
-}
-
-/// Why a hit is observed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HitEvent<'a> {
-    /// It is a new request.
-    Request,
-    /// It was observed before, and is a find.
-    Find(&'a LeakPlace),
-    /// It was a find, and is none any more.
-    Withdrawal,
-}
-
-/// A borrowed [`AlertSample`].
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct AlertSampleRef<'a> {
     /// Its identity.
     pub id: RequestId,
     /// The log's path.
@@ -144,31 +126,15 @@ pub(crate) struct AlertSampleRef<'a> {
     pub status: Option<u16>,
 }
 
-impl AlertSampleRef<'_> {
-    fn id(&self) -> HitId {
-        (self.id.generation, self.id.offset)
-    }
-}
-
-impl From<&AlertSampleRef<'_>> for AlertSample {
-    fn from(request: &AlertSampleRef<'_>) -> Self {
-        let AlertSampleRef {
-            id,
-            source,
-            line,
-            method,
-            target,
-            status,
-        } = *request;
-        Self {
-            id,
-            source: source.into(),
-            line,
-            method: method.into(),
-            target: target.into(),
-            status,
-        }
-    }
+/// Why a hit is observed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HitEvent<'a> {
+    /// It is a new request.
+    Request,
+    /// It was observed before, and is a find.
+    Find(&'a LeakPlace),
+    /// It was a find, and is none any more.
+    Withdrawal,
 }
 
 /// Observes requests and raises alerts.
@@ -236,7 +202,14 @@ impl Detection {
         rules.sort_unstable();
         let client = (clients == 1).then(|| ClientKey::from(&hit.client));
         let path = (paths == 1).then(|| hit.path.into());
-        let sample = AlertSample::from(&hit.request);
+        let sample = AlertSample {
+            id: hit.id,
+            source: hit.source.into(),
+            line: hit.line,
+            method: hit.method.into(),
+            target: hit.target.into(),
+            status: hit.status,
+        };
         Alert {
             kind,
             severity,
@@ -347,14 +320,7 @@ impl AlertDetector {
                 self.state.hash_one(Network::from_client(hit.client)),
                 self.state.hash_one(hit.path),
             );
-            self.guesses.count(
-                hit,
-                AttemptKeys {
-                    client,
-                    network,
-                    path,
-                },
-            );
+            self.guesses.count(hit, client, network, path);
         }
         for &rule in hit.matched {
             let flood = self.flood(rule, hit);
@@ -469,12 +435,12 @@ impl AlertDetector {
         let client = (!hit.client.is_unknown()).then(|| hit.client.stable_hash() as u16);
         let kind = self
             .finds
-            .raise(place, client, hit.request.id(), hit.severity, day)?;
+            .raise(place, client, hit_id(hit), hit.severity, day)?;
         Some(Detection::of_find(kind, hit.severity, hit))
     }
 
     fn withdrawal(&mut self, hit: &ObservedHit<'_>) -> Option<Detection> {
-        let severity = self.finds.withdraw(hit.request.id())?;
+        let severity = self.finds.withdraw(hit_id(hit))?;
         Some(Detection::of_find(AlertKind::Withdrawn, severity, hit))
     }
 
@@ -540,6 +506,10 @@ impl AlertDetector {
             Client::V6(bits) => Some(self.state.hash_one((6_u8, bits))),
         }
     }
+}
+
+fn hit_id(hit: &ObservedHit<'_>) -> HitId {
+    (hit.id.generation, hit.id.offset)
 }
 
 /// The request as a window stores it; `None` without a time.

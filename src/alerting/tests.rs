@@ -90,14 +90,6 @@ impl TestHit {
 
     fn observe(&self, number: usize, detector: &mut AlertDetector, raise: &mut impl FnMut(Alert)) {
         let path = self.path();
-        let request = AlertSampleRef {
-            id: RequestId {
-                generation: 0,
-                offset: number as u64,
-            },
-            target: LogText::new(&path),
-            ..AlertSampleRef::default()
-        };
         let event = ObservedHit {
             time: self.utc().map(|utc| LogTime { utc, offset: 0 }),
             client: Client::V4(self.client),
@@ -107,7 +99,15 @@ impl TestHit {
             requests: 0,
             matched: &self.matched,
             reported: &self.reported,
-            request,
+            id: RequestId {
+                generation: 0,
+                offset: number as u64,
+            },
+            target: LogText::new(&path),
+            source: b"",
+            line: 0,
+            method: LogText::default(),
+            status: None,
         };
         detector.observe(&event, raise);
         if self.answered && !self.reported.is_empty() {
@@ -911,13 +911,15 @@ fn a_withdrawal_has_the_id_of_the_alert() {
             requests: 0,
             matched: &[PLAIN],
             reported: &[],
-            request: AlertSampleRef {
-                id: RequestId {
-                    generation: 0,
-                    offset,
-                },
-                ..AlertSampleRef::default()
+            id: RequestId {
+                generation: 0,
+                offset,
             },
+            source: b"",
+            line: 0,
+            method: LogText::default(),
+            target: LogText::default(),
+            status: None,
         };
         let mut raised = Vec::new();
         detector.observe(&event, &mut |alert| {
@@ -1081,7 +1083,12 @@ fn requests_without_a_client_count_for_no_client() {
                 requests: 0,
                 matched: &[BY_CLIENT, PLAIN],
                 reported: &[PLAIN],
-                request: AlertSampleRef::default(),
+                id: RequestId::default(),
+                source: b"",
+                line: 0,
+                method: LogText::default(),
+                target: LogText::default(),
+                status: None,
             };
             detector.observe(&event, &mut |alert| panic!("{alert:?}"));
         }

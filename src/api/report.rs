@@ -299,7 +299,7 @@ impl Report {
             allow: &AllowList::default(),
         };
         let analysis = LogAnalysis::new(&input);
-        let mut model = build(&input, &analysis, rows);
+        let mut model = build(&analysis, rows);
         drop_skipped(&mut model.inputs);
         model.elapsed = self.elapsed;
         use_it(&model)

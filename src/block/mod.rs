@@ -92,10 +92,8 @@ impl<'a> BlockPolicy<'a> {
     /// networks of proxies.
     #[must_use]
     pub(crate) fn new(interfaces: &[IpAddr], trusted: &'a [IpNet], allow: &'a AllowList) -> Self {
-        let mut interfaces: Vec<_> = interfaces.iter().map(IpAddr::to_canonical).collect();
-        interfaces.sort_unstable();
         Self {
-            interfaces,
+            interfaces: interfaces.iter().map(IpAddr::to_canonical).collect(),
             trusted,
             allow,
             verified: None,
@@ -121,35 +119,16 @@ impl<'a> BlockPolicy<'a> {
     /// Why a client is never blocked; `None` if it may be.
     #[must_use]
     pub(crate) fn never_block_reason(&self, client: Client<'_>) -> Option<NeverBlockReason> {
-        if let Some(network) = prefix_network(client) {
-            return self.network_reason(&network);
-        }
-        let Some(address) = client.address() else {
-            return Some(NeverBlockReason::NotAnAddress);
-        };
-        // Reasons that are specific to this site come first: they are more useful to the reader.
-        if self.interfaces.binary_search(&address).is_ok() {
-            Some(NeverBlockReason::OwnAddress)
-        } else if self.allow.names(client) {
-            Some(NeverBlockReason::Allowed)
-        } else if self
-            .trusted
-            .iter()
-            .any(|network| network.contains(&address))
-        {
-            Some(NeverBlockReason::TrustedProxy)
-        } else if self.verified.is_some_and(|ranges| ranges.contains(address)) {
-            Some(NeverBlockReason::VerifiedBot)
-        } else if let Some(operator) = self.proxies.operator(&address.into()) {
-            Some(NeverBlockReason::Edge(operator))
-        } else {
-            is_reserved(address).then_some(NeverBlockReason::NotPublic)
-        }
+        let network = prefix_network(client).or_else(|| client.address().map(IpNet::from));
+        network.map_or(Some(NeverBlockReason::NotAnAddress), |network| {
+            self.network_reason(&network)
+        })
     }
 
     /// Why a network is never blocked: a reason for one of its addresses holds for all of them.
     #[must_use]
     pub(crate) fn network_reason(&self, network: &IpNet) -> Option<NeverBlockReason> {
+        // Reasons that are specific to this site come first: they are more useful to the reader.
         if self
             .interfaces
             .iter()
@@ -184,16 +163,8 @@ impl<'a> BlockPolicy<'a> {
     /// search engine.
     #[must_use]
     pub(crate) fn overlaps(&self, network: &IpNet) -> bool {
-        self.interfaces
-            .iter()
-            .any(|address| network.contains(address))
-            || self
-                .trusted
-                .iter()
-                .any(|trusted| trusted.contains(network) || network.contains(trusted))
-            || self.allow.overlaps(network)
-            || self.verified.is_some_and(|ranges| ranges.overlaps(network))
-            || self.proxies.operator(network).is_some()
+        self.network_reason(network)
+            .is_some_and(|reason| reason != NeverBlockReason::NotPublic)
     }
 }
 

@@ -21,7 +21,8 @@ use crate::judge::proxied::ProxiedClients;
 use crate::render::block::{self, ABUSE_DAYS, ABUSE_HEADER, BlockFormat, BlockPage, Unaccepted};
 use crate::render::sink::Sink;
 use crate::report::anonymize::Privacy;
-use crate::report::block_list::{BlockLedger, BlockList, LogOrigin, NotListed};
+use crate::report::block_candidates::decide_blocks;
+use crate::report::block_list::{BlockLedger, BlockList, NotListed};
 use crate::report::build::{LogAnalysis, RowSelection, build};
 use crate::text::number::{counted, grouped};
 
@@ -52,14 +53,15 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
         return Ok(Exit::Damaged);
     }
     let mut ledger = BlockLedger::default();
-    let origin = log_origin(
+    let is_forwarded = is_forwarded(
         &settings.scan,
         scanned.as_ref().is_some_and(|logs| logs.scan.has_forwarded),
     );
     let (unlisted, has_problems) = given.with_report_input(scanned.as_ref(), |report_input| {
         let analysis = LogAnalysis::new(report_input);
-        let report = build(report_input, &analysis, ROWS);
-        let not_listed = ledger.add_report(&report, report_input, &analysis, &policy, origin);
+        let mut report = build(&analysis, ROWS);
+        decide_blocks(&mut report, &analysis, &policy, None);
+        let not_listed = ledger.add_report(&report, &analysis, &policy, is_forwarded);
         let behind_cdn = ProxiedClients::find(report_input.tally, policy.proxies(), false);
         (not_listed, behind_cdn)
     })?;
@@ -70,7 +72,7 @@ fn block(settings: &BlockSettings) -> Result<Exit, CommandError> {
         sources: &source_names(&settings.scan),
         geo: &geo(&list, &geoip),
     };
-    if origin.is_forwarded && !settings.scan.quiet {
+    if is_forwarded && !settings.scan.quiet {
         message::warning(FORWARDED);
     }
     if let Some(clients) = behind_cdn {
@@ -109,13 +111,9 @@ fn geo(list: &BlockList, databases: &GeoDatabases) -> Vec<Option<Arc<GeoInfo>>> 
     )
 }
 
-/// What is known about the clients of logs with or without a field of forwarded addresses.
-pub(super) fn log_origin(settings: &ScanSettings, has_forwarded: bool) -> LogOrigin {
-    let proxies_are_known = !settings.client.trusted.is_empty();
-    LogOrigin {
-        proxies_are_known,
-        is_forwarded: has_forwarded && !proxies_are_known,
-    }
+/// Whether a proxy wrote the logs, and its address is not known: no client is certain.
+pub(super) fn is_forwarded(settings: &ScanSettings, has_forwarded: bool) -> bool {
+    has_forwarded && settings.client.trusted.is_empty()
 }
 
 /// The inputs as the user named them.

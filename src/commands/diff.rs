@@ -66,6 +66,6 @@ fn side(
         rules: true,
         ..RowSelection::default()
     };
-    let report = build(&report_input, &analysis, rows);
-    Ok(ReportIndex::new(&report_input, &analysis, &report))
+    let report = build(&analysis, rows);
+    Ok(ReportIndex::new(&analysis, &report))
 }

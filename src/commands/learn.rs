@@ -59,9 +59,9 @@ fn run_learn(settings: &LearnSettings) -> Result<Exit, CommandError> {
     };
     let report_input = rule_context.report_input(&scan, &inputs, filter);
     let analysis = LogAnalysis::new(&report_input);
-    let mut proposals = learn::learn(&report_input, &analysis, settings.min_probers);
+    let mut proposals = learn::learn(&analysis, settings.min_probers);
     proposals.inputs.clone_from(&inputs);
-    count_hits(&report_input, &analysis, &mut proposals.inputs);
+    count_hits(&analysis, &mut proposals.inputs);
     drop_skipped(&mut proposals.inputs);
     proposals.without_time = scan.without_time;
     print_notices(scan_settings, &proposals.inputs, &scan, &found);

@@ -53,11 +53,7 @@ fn merge(settings: &ScanSettings) -> Result<Exit, CommandError> {
         made_at: Some(unix_now().cast_signed()),
         ..stdout::report_options(settings)
     };
-    let mut report = build(
-        &report_input,
-        &analysis,
-        view.rows().with_networks(!geoip.is_empty()),
-    );
+    let mut report = build(&analysis, view.rows().with_networks(!geoip.is_empty()));
     add_geo(&mut report, &geoip, &privacy);
     (report.log_host, report.period, report.prefix) = (
         merged.log_host.clone(),

@@ -167,7 +167,7 @@ impl ReportsAndLogs {
             let mut merger = merge::read_all(reports, loaded_rules)?;
             if let Some(logs) = &logs {
                 let analysis = LogAnalysis::new(logs);
-                let mut report = build(logs, &analysis, RowSelection::default());
+                let mut report = build(&analysis, RowSelection::default());
                 report.prefix = settings.client.prefix;
                 merger.add_report(&report)?;
             }

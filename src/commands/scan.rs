@@ -15,7 +15,6 @@ use crate::block::ProxyRanges;
 use crate::commands::error::CommandError;
 use crate::geoip::{DecodedRecords, GeoDatabases};
 use crate::judge::proxied::ProxiedClients;
-use crate::judge::report_input::ReportInput;
 use crate::os::system::unix_now;
 use crate::render::sink::Sink;
 use crate::render::{HitTexts, RenderOptions, render};
@@ -66,18 +65,13 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
         made_at: Some(unix_now().cast_signed()),
         ..stdout::report_options(settings)
     };
-    let mut report = pool.install(|| {
-        build(
-            &report_input,
-            &analysis,
-            view.rows().with_networks(!geoip.is_empty()),
-        )
-    });
+    let mut report =
+        pool.install(|| build(&analysis, view.rows().with_networks(!geoip.is_empty())));
     pool.install(|| add_geo(&mut report, &geoip, &privacy));
     let broad = if settings.quiet {
         Vec::new()
     } else {
-        notes::broad_rule_warnings(&report_input, &analysis, &report.inputs)
+        notes::broad_rule_warnings(&analysis, &report.inputs)
     };
     drop_skipped(&mut report.inputs);
     report.elapsed = started.elapsed();
@@ -104,7 +98,7 @@ fn scan(settings: &ScanSettings) -> Result<Exit, CommandError> {
             settings,
             &view,
             (&privacy, &geoip),
-            (&report_input, &analysis, &report),
+            (&analysis, &report),
             spool,
             sink,
         )
@@ -123,7 +117,7 @@ fn write(
     settings: &ScanSettings,
     view: &RenderOptions,
     (privacy, geoip): (&Privacy, &GeoDatabases),
-    (report_input, analysis, report): (&ReportInput<'_>, &LogAnalysis<'_>, &ReportModel<'_>),
+    (analysis, report): (&LogAnalysis<'_>, &ReportModel<'_>),
     spool: Option<scan::HitSpool>,
     mut sink: Sink,
 ) -> Result<(), CommandError> {
@@ -134,7 +128,7 @@ fn write(
             &mut sink,
             |line, (hit, geo, texts): &mut (Option<HitBuffers>, DecodedRecords, HitTexts), out| {
                 let hit = hit.get_or_insert_with(|| HitBuffers::with_prefix(prefix));
-                let Some(hit) = hit_from_line(report_input, analysis, line, hit) else {
+                let Some(hit) = hit_from_line(analysis, line, hit) else {
                     return Ok(());
                 };
                 let geo = privacy.geo_with(hit.client, geoip, geo);
@@ -143,7 +137,7 @@ fn write(
                     ..hit
                 };
                 privacy.with_hit(&hit, |hit| {
-                    format.write(hit, report_input.rules, made_at, texts, out);
+                    format.write(hit, analysis.input.rules, made_at, texts, out);
                 });
                 Ok(())
             },

@@ -18,8 +18,7 @@ type FloodKey = (RuleId, u32, u32);
 /// The floods of each client or path, by rule.
 #[derive(Debug, Default)]
 pub(crate) struct FloodIndex<'a> {
-    by_client: HashMap<(RuleId, u32), Vec<alerting::Flood>>,
-    by_path: HashMap<(RuleId, &'a [u8]), Vec<alerting::Flood>>,
+    floods: HashMap<(RuleId, FloodOwner<'a>), Vec<alerting::Flood>>,
 }
 
 impl<'a> FloodIndex<'a> {
@@ -28,7 +27,11 @@ impl<'a> FloodIndex<'a> {
         let windows: Vec<Vec<(RuleId, Window)>> = tally
             .rule_lists()
             .iter()
-            .map(|list| windows(rules, list))
+            .map(|list| {
+                list.iter()
+                    .filter_map(|&rule| Some((rule, rules.rule(rule).window?)))
+                    .collect()
+            })
             .collect();
         let mut counts: Vec<(FloodKey, (i64, u64))> = Vec::new();
         for (
@@ -72,12 +75,13 @@ impl<'a> FloodIndex<'a> {
                 .window
                 .map(|window| alerting::floods(window, &minutes))
                 .unwrap_or_default();
-            match (floods.is_empty(), client) {
-                (true, _) => {}
-                (false, SymbolTables::OTHER) => {
-                    drop(index.by_path.insert((rule, tally.path(path)), floods));
-                }
-                (false, client) => drop(index.by_client.insert((rule, client), floods)),
+            if !floods.is_empty() {
+                let owner = if client == SymbolTables::OTHER {
+                    FloodOwner::Path(tally.path(path))
+                } else {
+                    FloodOwner::Client(client)
+                };
+                index.floods.insert((rule, owner), floods);
             }
         }
         index
@@ -85,30 +89,21 @@ impl<'a> FloodIndex<'a> {
 
     /// Whether requests of a client for a path belong to a flood of this rule.
     pub(crate) fn has(&self, rule: RuleId, by: By, client: u32, path: &[u8]) -> bool {
-        match by {
-            By::Client => self.by_client.contains_key(&(rule, client)),
-            By::Path => self.by_path.contains_key(&(rule, path)),
-        }
+        let owner = match by {
+            By::Client => FloodOwner::Client(client),
+            By::Path => FloodOwner::Path(path),
+        };
+        self.floods.contains_key(&(rule, owner))
     }
 
     pub(crate) fn floods(&self, rule: RuleId, owner: FloodOwner<'a>) -> &[alerting::Flood] {
-        let floods = match owner {
-            FloodOwner::Client(client) => self.by_client.get(&(rule, client)),
-            FloodOwner::Path(path) => self.by_path.get(&(rule, path)),
-        };
-        floods.map_or(&[], Vec::as_slice)
+        self.floods.get(&(rule, owner)).map_or(&[], Vec::as_slice)
     }
 }
 
 /// The client or path whose requests are counted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum FloodOwner<'a> {
     Client(u32),
     Path(&'a [u8]),
-}
-
-fn windows(rules: &RuleSet, list: &[RuleId]) -> Vec<(RuleId, Window)> {
-    list.iter()
-        .filter_map(|&rule| Some((rule, rules.rule(rule).window?)))
-        .collect()
 }

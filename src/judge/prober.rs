@@ -65,15 +65,16 @@ pub(crate) struct ProbeResponses {
 /// The requests of each client for names that do not exist and that are no hit, by the number of
 /// the client.
 #[must_use]
-pub(crate) fn unknown_requests(tally: &Tally, analysis: &LogAnalysis<'_>) -> Vec<u64> {
+pub(crate) fn unknown_requests(analysis: &LogAnalysis<'_>) -> Vec<u64> {
     let is_soft_404 = |decision: &Decision| {
         decision
             .grade
             .is_some_and(|grade| grade.answer == Answer::Soft404)
     };
-    let decided = tally.cells().zip(analysis.decisions());
-    let cells = decided.map(|(view, decision)| (decision.matched, is_soft_404(decision), view));
-    client_requests(tally, cells)
+    let cells = analysis
+        .cells()
+        .map(|(view, decision)| (decision.matched, is_soft_404(decision), view));
+    client_requests(analysis.input.tally, cells)
         .into_iter()
         .map(|requests| requests.unknown)
         .collect()

@@ -80,22 +80,42 @@ const APPS: usize = 4_096;
 
 /// The lasting name of a site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SiteName<'a> {
-    /// A virtual host.
-    Host(&'a [u8]),
-    /// The rotated siblings of a log without hosts.
-    Log(&'a [u8]),
+pub struct SiteName<'a> {
+    /// Whether it is a virtual host, or else the rotated siblings of a log without hosts.
+    pub is_host: bool,
+    /// The host, or the common part of the names of the log and its siblings.
+    pub name: &'a [u8],
 }
 
-impl SiteName<'_> {
+impl<'a> SiteName<'a> {
+    /// The name of a virtual host.
+    #[must_use]
+    pub fn host(name: &'a [u8]) -> Self {
+        Self {
+            is_host: true,
+            name,
+        }
+    }
+
+    /// The name of the rotated siblings of a log.
+    #[must_use]
+    pub fn log(name: &'a [u8]) -> Self {
+        Self {
+            is_host: false,
+            name,
+        }
+    }
+
+    /// The name of a host, or of the rotated siblings of a log where no host is logged.
+    pub(crate) fn new(host: Option<&'a [u8]>, log: &'a [u8]) -> Self {
+        host.map_or(Self::log(log), Self::host)
+    }
+
     /// A hash of the site and of something on it.
     pub(crate) fn hash(self, of: &[u8]) -> u64 {
-        let (kind, name) = match self {
-            Self::Host(name) => (b"host\0", name),
-            Self::Log(name) => (b"log\0\0", name),
-        };
+        let kind = if self.is_host { b"host\0" } else { b"log\0\0" };
         let mut hash = Xxh3::new();
-        for part in [kind, name, b"\0", of] {
+        for part in [kind, self.name, b"\0", of] {
             hash.update(part);
         }
         hash.digest()
@@ -389,7 +409,7 @@ mod tests {
     #[test]
     fn responses_are_stored_by_site() {
         let mut history = SiteHistory::default();
-        let site = SiteName::Host(b"a.example");
+        let site = SiteName::host(b"a.example");
         history.record_answers(site, &answered("/.env", 512), &rules(), 10);
         history.record_answers(site, &answered("/x", 7), &rules(), 11);
         let known = history.answers(site, &rules()).unwrap();
@@ -398,7 +418,7 @@ mod tests {
         assert_eq!(known, expected);
         assert!(
             history
-                .answers(SiteName::Log(b"a.example"), &rules())
+                .answers(SiteName::log(b"a.example"), &rules())
                 .is_none()
         );
         let other_rules = RuleHashes::new(["t/b"].into_iter());
@@ -421,22 +441,22 @@ mod tests {
         let name = |n: i64| format!("{n}.example").into_bytes();
         for n in 0..5_000 {
             history.record_answers(
-                SiteName::Host(&name(n)),
+                SiteName::host(&name(n)),
                 &answered("/.env", 1),
                 &rules(),
                 1_000 + n,
             );
-            history.record_app(SiteName::Host(&name(n)), "wordpress", 1_000 + n);
+            history.record_app(SiteName::host(&name(n)), "wordpress", 1_000 + n);
         }
         history.prune(6_000, WEEK);
         assert_eq!((history.answers.len(), history.apps.len()), (SITES, APPS));
         assert!(
-            history.runs(SiteName::Host(b"4999.example"), "wordpress")
-                && !history.runs(SiteName::Host(b"4999.example"), "joomla")
+            history.runs(SiteName::host(b"4999.example"), "wordpress")
+                && !history.runs(SiteName::host(b"4999.example"), "joomla")
         );
         assert!(
             history
-                .answers(SiteName::Host(b"0.example"), &rules())
+                .answers(SiteName::host(b"0.example"), &rules())
                 .is_none()
         );
         history.prune(0, WEEK);
@@ -455,9 +475,9 @@ mod tests {
             .map(|n| format!("{n}.example").into_bytes())
             .collect();
         let kept =
-            SiteHistory::kept_sites(names.iter().chain(&names).map(|name| SiteName::Host(name)));
+            SiteHistory::kept_sites(names.iter().chain(&names).map(|name| SiteName::host(name)));
         let [mut all, mut few] = [SiteHistory::default(), SiteHistory::default()];
-        for site in names.iter().map(|name| SiteName::Host(name)) {
+        for site in names.iter().map(|name| SiteName::host(name)) {
             all.record_answers(site, &answered("/.env", 1), &rules(), 7);
             if kept.contains(&site.hash(b"")) {
                 few.record_answers(site, &answered("/.env", 1), &rules(), 7);
@@ -477,14 +497,14 @@ mod tests {
         let mut history = SiteHistory::default();
         let name = |n: i64| format!("{n}.example").into_bytes();
         for n in 0..40 {
-            history.record_answers(SiteName::Host(&name(n)), &evidence, &rules(), 1_000 + n);
+            history.record_answers(SiteName::host(&name(n)), &evidence, &rules(), 1_000 + n);
         }
         history.prune(2_000, WEEK);
         assert_eq!(history.answers.len(), PATHS / OF_A_SITE);
         let fits = i64::try_from(history.answers.len()).unwrap();
         let is_known = |n: i64| {
             history
-                .answers(SiteName::Host(&name(n)), &rules())
+                .answers(SiteName::host(&name(n)), &rules())
                 .is_some()
         };
         assert!(
@@ -497,12 +517,12 @@ mod tests {
     fn it_is_written_and_read_back() {
         let mut history = SiteHistory::default();
         history.record_answers(
-            SiteName::Log(b"access.log"),
+            SiteName::log(b"access.log"),
             &answered("/.env", u64::MAX),
             &rules(),
             7,
         );
-        history.record_app(SiteName::Host(b"a.example"), "wordpress", 7);
+        history.record_app(SiteName::host(b"a.example"), "wordpress", 7);
         let text = serde_json::to_string(&history).unwrap();
         assert_eq!(serde_json::from_str::<SiteHistory>(&text).unwrap(), history);
     }

@@ -35,7 +35,6 @@ use crate::text::redact::sanitize::{csv_guard, escape};
 struct Line<'r> {
     rules: &'r RuleSet,
     row: &'r Row<'r>,
-    block: Option<&'r BlockDecision>,
 }
 
 /// The cell of a line.
@@ -237,7 +236,7 @@ pub(crate) fn write<W: Write>(
 ) -> io::Result<()> {
     let (columns, rows) = match by {
         GroupBy::Pair => (PAIR.to_vec(), &report.pairs),
-        GroupBy::Client if report.blocks.is_some() => {
+        GroupBy::Client if report.has_blocks => {
             ([CLIENT, BLOCK, CLIENT_END].concat(), &report.clients)
         }
         GroupBy::Client => ([CLIENT, CLIENT_END].concat(), &report.clients),
@@ -245,18 +244,16 @@ pub(crate) fn write<W: Write>(
         GroupBy::Rule => (RULE.to_vec(), &report.rules),
         GroupBy::Answer => (ANSWER.to_vec(), &report.answered),
     };
-    let blocks = report.blocks.as_deref().filter(|_| by == GroupBy::Client);
     let mut header = CsvTable::new(&mut out);
     header.text_row(&columns)?;
     header.finish()?;
     let cells: Vec<CellOf> = columns.iter().filter_map(|name| column(name).3).collect();
-    write_in_parallel(first(rows, top), &mut out, |start, rows, out| {
+    write_in_parallel(first(rows, top), &mut out, |rows, out| {
         let mut table = CsvTable::new(out);
-        for (number, row) in (start..).zip(rows) {
+        for row in rows {
             let line = Line {
                 rules: report.rule_set,
                 row,
-                block: blocks.and_then(|blocks| blocks.get(number)),
             };
             table.row(cells.iter().map(|cell| cell(line)))?;
         }
@@ -334,10 +331,10 @@ pub(crate) fn write_proposals<W: Write>(
             row.severity.as_str().into(),
             row.first_time.into(),
             row.last_time.into(),
-            row.example.status.map(u64::from).into(),
-            LogText::new(&row.example.target).into(),
-            escape(row.example.source).into(),
-            row.example.line.into(),
+            row.status.map(u64::from).into(),
+            LogText::new(&row.target).into(),
+            escape(row.source).into(),
+            row.line.into(),
         ]
     });
     write_table(PROPOSAL, rows, out)
@@ -362,8 +359,7 @@ const BATCH: usize = 256;
 /// Batches for each thread in a round: a thread whose batches are short takes those of another.
 const BATCHES_PER_THREAD: usize = 8;
 
-/// Calls `render` for batches of items, with the number of the first one and an empty buffer, and
-/// writes the buffers to `out`.
+/// Calls `render` for batches of items, with an empty buffer, and writes the buffers to `out`.
 ///
 /// # Errors
 ///
@@ -371,19 +367,14 @@ const BATCHES_PER_THREAD: usize = 8;
 fn write_in_parallel<T: Sync, W: Write>(
     items: &[T],
     out: &mut W,
-    render: impl Fn(usize, &[T], &mut Vec<u8>) -> io::Result<()> + Sync,
+    render: impl Fn(&[T], &mut Vec<u8>) -> io::Result<()> + Sync,
 ) -> io::Result<()> {
     let mut buffers = vec![Vec::new(); BATCHES_PER_THREAD * rayon::current_num_threads()];
-    for (round, items) in items.chunks(BATCH * buffers.len()).enumerate() {
-        let start = round * BATCH * buffers.len();
-        let batches = items
-            .par_chunks(BATCH)
-            .zip(&mut buffers)
-            .enumerate()
-            .with_max_len(1);
-        batches.try_for_each(|(batch, (items, buffer))| {
+    for items in items.chunks(BATCH * buffers.len()) {
+        let batches = items.par_chunks(BATCH).zip(&mut buffers).with_max_len(1);
+        batches.try_for_each(|(items, buffer)| {
             buffer.clear();
-            render(start + batch * BATCH, items, buffer)
+            render(items, buffer)
         })?;
         buffers
             .iter()
@@ -477,7 +468,7 @@ impl<'r> Line<'r> {
     }
 
     fn block<T: Into<CsvCell<'r>>>(self, cell: impl FnOnce(&'r BlockDecision) -> T) -> CsvCell<'r> {
-        self.block.map(cell).into()
+        self.row.block.as_deref().map(cell).into()
     }
 }
 
@@ -981,16 +972,14 @@ mod tests {
     }
 
     #[test]
-    fn items_are_in_order_with_their_numbers() {
+    fn items_are_in_order() {
         for count in [0, 1, BATCH, BATCH + 1, 100 * BATCH + 7] {
             let (items, mut out): (Vec<usize>, Vec<u8>) = ((0..count).collect(), Vec::new());
-            let render = |start: usize, items: &[usize], out: &mut Vec<u8>| {
-                (start..)
-                    .zip(items)
-                    .try_for_each(|(number, item)| writeln!(out, "{number} {item}"))
+            let render = |items: &[usize], out: &mut Vec<u8>| {
+                items.iter().try_for_each(|item| writeln!(out, "{item}"))
             };
             write_in_parallel(&items, &mut out, render).unwrap();
-            let lines: Vec<_> = items.iter().map(|item| format!("{item} {item}")).collect();
+            let lines: Vec<_> = items.iter().map(usize::to_string).collect();
             assert_eq!(
                 String::from_utf8(out).unwrap().lines().collect::<Vec<_>>(),
                 lines
@@ -1001,13 +990,14 @@ mod tests {
     #[test]
     fn an_error_ends_the_output() {
         let mut out = Vec::new();
-        let render = |start, _: &[u8], _: &mut Vec<u8>| {
-            if start == 0 {
+        let items: Vec<usize> = (0..2 * BATCH).collect();
+        let render = |items: &[usize], _: &mut Vec<u8>| {
+            if items[0] == 0 {
                 Ok(())
             } else {
                 Err(io::Error::other("full"))
             }
         };
-        assert!(write_in_parallel(&[0; 2 * BATCH], &mut out, render).is_err());
+        assert!(write_in_parallel(&items, &mut out, render).is_err());
     }
 }

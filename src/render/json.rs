@@ -49,7 +49,6 @@ pub(crate) fn write<W: Write>(
     let list = |rows| RowList {
         rules: report.rule_set,
         list: first(rows, top),
-        blocks: None,
     };
     let document = |evidence| ReportDocument {
         schema_version: SCHEMA_VERSION,
@@ -60,10 +59,7 @@ pub(crate) fn write<W: Write>(
         answered: list(&report.answered),
         uncertain: list(&report.uncertain),
         soft_404: &report.soft_404,
-        clients: RowList {
-            blocks: report.blocks.as_deref(),
-            ..list(&report.clients)
-        },
+        clients: list(&report.clients),
         paths: list(&report.paths),
         rules: list(&report.rules),
         pairs: list(&report.pairs),
@@ -90,7 +86,7 @@ pub(crate) fn write<W: Write>(
 }
 
 /// The evidence, which one thread compresses while others render rows.
-struct SnapshotTask(Receiver<io::Result<PackedSnapshot>>);
+struct SnapshotTask(Receiver<io::Result<Option<PackedSnapshot>>>);
 
 impl SnapshotTask {
     fn start<'s>(
@@ -268,19 +264,14 @@ const USUAL_ROW_BYTES: usize = 640;
 struct RowList<'a> {
     rules: &'a RuleSet,
     list: &'a [Row<'a>],
-    /// The block candidate of each row.
-    blocks: Option<&'a [BlockDecision]>,
 }
 
 impl Serialize for RowList<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut rows = serializer.serialize_seq(Some(self.list.len()))?;
-        for (round, list) in self.list.chunks(ROWS_AT_A_TIME).enumerate() {
-            let numbered = list.par_chunks(ROWS_PER_BUFFER).enumerate();
-            let rendered = numbered.map(|(buffer, rows)| {
-                self.render(round * ROWS_AT_A_TIME + buffer * ROWS_PER_BUFFER, rows)
-            });
-            let rendered: Result<Vec<_>, _> = rendered.collect();
+        for list in self.list.chunks(ROWS_AT_A_TIME) {
+            let buffers = list.par_chunks(ROWS_PER_BUFFER);
+            let rendered: Result<Vec<_>, _> = buffers.map(|rows| self.render(rows)).collect();
             for some in rendered.map_err(S::Error::custom)? {
                 rows.serialize_element(&some)?;
             }
@@ -290,15 +281,11 @@ impl Serialize for RowList<'_> {
 }
 
 impl RowList<'_> {
-    /// Renders `rows`, the first of which has the number `first`.
-    fn render(&self, first: usize, rows: &[Row<'_>]) -> serde_json::Result<RenderedRows> {
+    /// Renders some rows.
+    fn render(&self, rows: &[Row<'_>]) -> serde_json::Result<RenderedRows> {
         let mut rendered = RenderedRows(Vec::with_capacity(rows.len() * USUAL_ROW_BYTES));
-        for (number, row) in (first..).zip(rows) {
-            let block = self.blocks.and_then(|blocks| blocks.get(number)).map(block);
-            rendered.push(&RowObject {
-                block,
-                ..row_object(self.rules, row)
-            })?;
+        for row in rows {
+            rendered.push(&row_object(self.rules, row))?;
         }
         Ok(rendered)
     }
@@ -420,7 +407,7 @@ fn row_object<'a>(rules: &'a RuleSet, row: &'a Row<'_>) -> RowObject<'a> {
         cve: row.about.cves.clone(),
         product: row.about.products.clone(),
         sample: &row.sample,
-        block: None,
+        block: row.block.as_deref().map(block),
         geo: row.geo.as_deref(),
         client,
         path,

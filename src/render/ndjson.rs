@@ -144,7 +144,7 @@ pub(crate) fn write(
     push_or_null(hit.answer.map(Answer::as_str), json, push_string);
     json.extend_from_slice(br#","severity":"#);
     push_string(hit.severity.as_str(), json);
-    texts.rules.push(rules, hit, json);
+    push_rules(&mut texts.rules, rules, hit, json);
     for (key, text, cache) in [
         (&br#","host":"#[..], hit.host, &mut texts.host),
         (br#","referer":"#, hit.referer, &mut texts.referer),
@@ -154,7 +154,7 @@ pub(crate) fn write(
         push_or_null(text, json, |text, json| cache.push(text, json));
     }
     json.extend_from_slice(br#","source":"#);
-    texts.source.push(hit.source, json);
+    push_source(&mut texts.source, hit.source, json);
     json.extend_from_slice(br#","line":"#);
     push_number(hit.line, json);
     json.extend_from_slice(br#","offset":"#);
@@ -239,8 +239,11 @@ pub(crate) struct HitTexts {
     host: TextCache,
     referer: TextCache,
     user_agent: TextCache,
-    rules: RuleListCache,
-    source: LastSource,
+    /// Lists of rules, as the keys `rules`, `classes` and `cve`, and `product` where the request
+    /// names one. A log has few different ones.
+    rules: RuleLists,
+    /// The log of the last hit.
+    source: CachedText,
     time: LastTime,
 }
 
@@ -251,11 +254,33 @@ struct TextCache {
     slots: Vec<CachedText>,
 }
 
+/// A text, and how it is printed.
 #[derive(Debug, Clone, Default)]
 struct CachedText {
     logged: Vec<u8>,
+    /// Empty if there is no text yet.
     json: Vec<u8>,
     is_unchanged: bool,
+}
+
+impl CachedText {
+    /// Appends a text. `push_new` appends one that is not this one, and returns whether it is
+    /// unchanged.
+    fn push(
+        &mut self,
+        logged: &[u8],
+        json: &mut Vec<u8>,
+        push_new: impl FnOnce(&mut Vec<u8>) -> bool,
+    ) -> bool {
+        if !is_equal(&self.logged, logged) || self.json.is_empty() {
+            self.logged.clear();
+            self.logged.extend_from_slice(logged);
+            self.json.clear();
+            self.is_unchanged = push_new(&mut self.json);
+        }
+        append(json, &self.json);
+        self.is_unchanged
+    }
 }
 
 impl TextCache {
@@ -293,16 +318,8 @@ impl TextCache {
         if self.slots.is_empty() {
             self.slots = vec![CachedText::default(); Self::SLOTS];
         }
-        // An unused slot has the empty text, which is plain and not looked up.
         let slot = &mut self.slots[xxh3_64(logged) as usize % Self::SLOTS];
-        if !is_equal(&slot.logged, logged) {
-            slot.logged.clear();
-            slot.logged.extend_from_slice(logged);
-            slot.json.clear();
-            slot.is_unchanged = push_redacted(&mut slot.json);
-        }
-        append(json, &slot.json);
-        slot.is_unchanged
+        slot.push(logged, json, push_redacted)
     }
 
     /// Appends the decoded form of a target, redacted.
@@ -344,57 +361,59 @@ fn push_quoted(text: &[u8], json: &mut Vec<u8>) {
     json.push(b'"');
 }
 
-/// Lists of rules, as the keys `rules`, `classes` and `cve`, and `product` where the request names
-/// one. A log has few different ones.
-#[derive(Debug, Default)]
-struct RuleListCache {
-    lists: HashMap<Box<[RuleId]>, Box<[u8]>, RandomState>,
+/// Appends the path of a log.
+fn push_source(last: &mut CachedText, path: &[u8], json: &mut Vec<u8>) {
+    last.push(path, json, |json| {
+        push_string(&escape(path), json);
+        false
+    });
 }
 
-impl RuleListCache {
-    /// The most lists that are kept. When there are more, all are dropped.
-    const MAX_LISTS: usize = 4096;
+/// The most lists of rules that are kept. When there are more, all are dropped.
+const MAX_LISTS: usize = 4096;
 
-    /// Appends the keys of a list, after another key.
-    fn push(&mut self, set: &RuleSet, hit: &ReportedHit<'_>, json: &mut Vec<u8>) {
-        self.push_list(set, hit.rules, json);
-        if json.ends_with(b"[") {
-            let about = Attributed::of_hit(set, hit);
-            push_words(&about.cves, json);
+/// The lists of rules of earlier hits, as JSON.
+type RuleLists = HashMap<Box<[RuleId]>, Box<[u8]>, RandomState>;
+
+/// Appends the keys of the rules of a hit, after another key.
+fn push_rules(lists: &mut RuleLists, set: &RuleSet, hit: &ReportedHit<'_>, json: &mut Vec<u8>) {
+    push_list(lists, set, hit.rules, json);
+    if json.ends_with(b"[") {
+        let about = Attributed::of_hit(set, hit);
+        push_words(&about.cves, json);
+        json.push(b']');
+        if !about.products.is_empty() {
+            json.extend_from_slice(br#","product":["#);
+            push_words(&about.products, json);
             json.push(b']');
-            if !about.products.is_empty() {
-                json.extend_from_slice(br#","product":["#);
-                push_words(&about.products, json);
-                json.push(b']');
-            }
         }
     }
+}
 
-    /// Adds the keys of a list of rules, without the CVE ids if they depend on the request.
-    fn push_list(&mut self, set: &RuleSet, rules: &[RuleId], json: &mut Vec<u8>) {
-        if let Some(keys) = self.lists.get(rules) {
-            append(json, keys);
-            return;
-        }
-        let start = json.len();
-        for (key, words) in [
-            (&br#","rules":["#[..], labels::rule_ids(set, rules)),
-            (br#","classes":["#, labels::classes(set, rules)),
-        ] {
-            json.extend_from_slice(key);
-            push_words(&words, json);
-            json.push(b']');
-        }
-        json.extend_from_slice(br#","cve":["#);
-        if !labels::depend_on_request(set, rules) {
-            push_words(&Attributed::new(set, rules, &[]).cves, json);
-            json.push(b']');
-        }
-        if self.lists.len() >= Self::MAX_LISTS {
-            self.lists.clear();
-        }
-        self.lists.insert(rules.into(), json[start..].into());
+/// Adds the keys of a list of rules, without the CVE ids if they depend on the request.
+fn push_list(lists: &mut RuleLists, set: &RuleSet, rules: &[RuleId], json: &mut Vec<u8>) {
+    if let Some(keys) = lists.get(rules) {
+        append(json, keys);
+        return;
     }
+    let start = json.len();
+    for (key, words) in [
+        (&br#","rules":["#[..], labels::rule_ids(set, rules)),
+        (br#","classes":["#, labels::classes(set, rules)),
+    ] {
+        json.extend_from_slice(key);
+        push_words(&words, json);
+        json.push(b']');
+    }
+    json.extend_from_slice(br#","cve":["#);
+    if !labels::depend_on_request(set, rules) {
+        push_words(&Attributed::new(set, rules, &[]).cves, json);
+        json.push(b']');
+    }
+    if lists.len() >= MAX_LISTS {
+        lists.clear();
+    }
+    lists.insert(rules.into(), json[start..].into());
 }
 
 fn push_words(words: &[&str], json: &mut Vec<u8>) {
@@ -403,26 +422,6 @@ fn push_words(words: &[&str], json: &mut Vec<u8>) {
             json.push(b',');
         }
         push_string(word, json);
-    }
-}
-
-/// The log of the last hit.
-#[derive(Debug, Default)]
-struct LastSource {
-    path: Vec<u8>,
-    json: Vec<u8>,
-}
-
-impl LastSource {
-    /// Appends the path of a log.
-    fn push(&mut self, path: &[u8], json: &mut Vec<u8>) {
-        if !is_equal(&self.path, path) || self.json.is_empty() {
-            self.path.clear();
-            self.path.extend_from_slice(path);
-            self.json.clear();
-            push_string(&escape(path), &mut self.json);
-        }
-        append(json, &self.json);
     }
 }
 
@@ -662,9 +661,9 @@ mod tests {
 
     #[test]
     fn a_source_without_a_name_is_a_text_too() {
-        let (mut last, mut json) = (LastSource::default(), Vec::new());
+        let (mut last, mut json) = (CachedText::default(), Vec::new());
         for path in [&b""[..], b"a\"b", b"a\"b", b""] {
-            last.push(path, &mut json);
+            push_source(&mut last, path, &mut json);
         }
         assert_eq!(json, br#""""a\"b""a\"b""""#);
     }

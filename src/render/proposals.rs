@@ -80,8 +80,7 @@ fn grid<'g>(rows: &'g [Ranked<'g>]) -> Grid<'g, Ranked<'g>> {
         })
         .rank(7)
         .text("as in", |row| {
-            let example = &row.1.example;
-            format!("{}:{}", escape(example.source), example.line)
+            format!("{}:{}", escape(row.1.source), row.1.line)
         })
         .rank(5)
         .flexible(16)
@@ -161,7 +160,6 @@ pub(crate) fn write_json<W: Write>(
 }
 
 fn put_proposal(fields: &mut ObjectFields<'_>, (rank, proposal): (u64, &Proposal<'_>)) {
-    let example = &proposal.example;
     let statuses: BTreeMap<_, _> = proposal
         .status_words()
         .into_iter()
@@ -179,10 +177,10 @@ fn put_proposal(fields: &mut ObjectFields<'_>, (rank, proposal): (u64, &Proposal
     fields.put("severity", proposal.severity);
     fields.put("first_time", proposal.first_time.map(LogTime::rfc3339));
     fields.put("last_time", proposal.last_time.map(LogTime::rfc3339));
-    fields.put("sample.source", escape(example.source));
-    fields.put("sample.line", example.line);
-    fields.put("sample.target", LogText::new(&example.target));
-    fields.put("sample.status", example.status);
+    fields.put("sample.source", escape(proposal.source));
+    fields.put("sample.line", proposal.line);
+    fields.put("sample.target", LogText::new(&proposal.target));
+    fields.put("sample.status", proposal.status);
 }
 
 const HEAD: &str = "\
@@ -334,7 +332,16 @@ mod tests {
             title: "A \"title\"".to_owned(),
             class,
             severity: Severity::Low,
-            ..Proposal::default()
+            probers: 0,
+            others: 0,
+            requests: 0,
+            statuses: Vec::new(),
+            first_time: None,
+            last_time: None,
+            source: b"",
+            line: 0,
+            target: Vec::new(),
+            status: None,
         }
     }
 

@@ -20,12 +20,13 @@ use crate::log::finding::Severity;
 use crate::log::log_entry::Outcome;
 use crate::log::time::LogTime;
 use crate::render::timeline::TimelineText;
-use crate::report::diff::{AnswerNow, Change, DiffKind, DiffRow};
+use crate::report::diff::{AnswerNow, Change, DiffRow};
 use crate::report::labels::{self, first};
 use crate::report::model::{
     AllowedCount, AnswerDetail, AppSeen, Campaign, DayRow, NetworkRow, ReportModel, Row,
 };
 use crate::report::notes::accuracy_note;
+use crate::report::novelty::ItemKind;
 use crate::report::status::{LogStage, LogStatus, ReadStatus};
 use crate::report::{campaigns, floods};
 use crate::scan::input_summary::skipped_sentence;
@@ -1018,7 +1019,7 @@ fn diff_headline(rows: &[DiffRow]) -> (String, bool) {
         }
     };
     add(
-        new(DiffKind::Answer),
+        new(ItemKind::Answer),
         "path answers that did not",
         "paths answer that did not",
     );
@@ -1042,9 +1043,9 @@ fn diff_headline(rows: &[DiffRow]) -> (String, bool) {
         "path that answered was not requested",
         "paths that answered were not requested",
     );
-    add(new(DiffKind::Rule), "new rule", "new rules");
-    add(new(DiffKind::Path), "new path", "new paths");
-    add(new(DiffKind::Client), "new client", "new clients");
+    add(new(ItemKind::Rule), "new rule", "new rules");
+    add(new(ItemKind::Path), "new path", "new paths");
+    add(new(ItemKind::Client), "new client", "new clients");
     let rest = || counted(rows.len() as u64, "count differs", "counts differ");
     (
         format!(
@@ -1055,16 +1056,17 @@ fn diff_headline(rows: &[DiffRow]) -> (String, bool) {
                 parts.join(", ")
             }
         ),
-        new(DiffKind::Answer) > 0,
+        new(ItemKind::Answer) > 0,
     )
 }
 
-fn diff_title(kind: DiffKind) -> &'static str {
+fn diff_title(kind: ItemKind) -> &'static str {
     match kind {
-        DiffKind::Answer => "WHAT ANSWERS",
-        DiffKind::Rule => "RULES",
-        DiffKind::Path => "PATHS",
-        DiffKind::Client => "CLIENTS",
+        ItemKind::Answer => "WHAT ANSWERS",
+        ItemKind::Rule => "RULES",
+        ItemKind::Path => "PATHS",
+        ItemKind::Client => "CLIENTS",
+        ItemKind::Campaign => "CAMPAIGNS",
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::model::{BlockDecision, FloodRow, ReportModel, ReportedHit, Row, RowKey, SampleRequest};
-use super::novelty::{NewItem, NoveltyKind, display_key};
+use super::novelty::{ItemKind, NewItem, display_key};
 use super::withdrawn::WithdrawnAnswer;
 use crate::alerting::Alert;
 use crate::geoip::{DecodedRecords, GeoDatabases, GeoInfo, GeoIpError};
@@ -155,9 +155,9 @@ impl Privacy {
         );
         if let Some(anonymizer) = &self.anonymizer {
             redacted.hidden = Some(anonymizer.as_str());
-            redacted.blocks = redacted
-                .blocks
-                .map(|blocks| vec![BlockDecision::HIDDEN; blocks.len()]);
+            for row in &mut redacted.clients {
+                row.block = row.block.take().map(|_| Box::new(BlockDecision::HIDDEN));
+            }
             redacted.evidence = None;
             for rows in [
                 &mut redacted.answered,
@@ -194,23 +194,10 @@ impl Privacy {
             &mut |text, kind| texts.push((*text, kind)),
             &mut |client| clients.push(*client),
         );
-        let of_news = new_items.iter().flat_map(|item| {
-            let SampleRequest {
-                target,
-                host,
-                user_agent,
-                user,
-                ..
-            } = item.sample;
-            let named = [
-                (host, TextKind::Text),
-                (user_agent, TextKind::Agent),
-                (user, TextKind::User),
-            ]
-            .map(|(text, kind)| (text.unwrap_or_default(), kind));
-            std::iter::once((target, TextKind::Text)).chain(named)
-        });
-        for (text, kind) in texts.into_iter().chain(of_news) {
+        for mut sample in new_items.iter().map(|item| item.sample) {
+            visit_sample(&mut sample, &mut |text, kind| texts.push((*text, kind)));
+        }
+        for (text, kind) in texts {
             map.insert_text(text, kind, || self.text(text.raw(), kind));
         }
         if let Some(anonymizer) = &self.anonymizer {
@@ -228,11 +215,11 @@ impl Privacy {
         report: &ReportModel<'r>,
         map: &'r RedactionMap,
     ) -> Vec<NewItem<'r>> {
-        let mut keys: HashMap<(NoveltyKind, String), String> = HashMap::new();
+        let mut keys: HashMap<(ItemKind, String), String> = HashMap::new();
         for (kind, rows) in [
-            (NoveltyKind::Answer, &report.answered),
-            (NoveltyKind::Path, &report.paths),
-            (NoveltyKind::Client, &report.clients),
+            (ItemKind::Answer, &report.answered),
+            (ItemKind::Path, &report.paths),
+            (ItemKind::Client, &report.clients),
         ] {
             for row in rows {
                 let key = |key| display_key(report.rule_set, key);
@@ -317,7 +304,7 @@ impl Privacy {
 fn sort_key<'n>(
     item: &'n NewItem<'_>,
 ) -> (
-    NoveltyKind,
+    ItemKind,
     Reverse<(crate::log::finding::Severity, u64)>,
     &'n str,
 ) {
@@ -431,9 +418,8 @@ impl Privacy {
 /// The replacements by original value; values without an entry are printed as they are.
 #[derive(Debug, Default)]
 struct RedactionMap {
-    texts: HashMap<Vec<u8>, Vec<u8>>,
-    agents: HashMap<Vec<u8>, Vec<u8>>,
-    users: HashMap<Vec<u8>, Vec<u8>>,
+    /// By [`TextKind`].
+    texts: [HashMap<Vec<u8>, Vec<u8>>; 3],
     clients: HashMap<ClientKey, ClientKey>,
 }
 
@@ -444,11 +430,7 @@ impl RedactionMap {
         kind: TextKind,
         redacted: impl FnOnce() -> Vec<u8>,
     ) {
-        let texts = match kind {
-            TextKind::Text => &mut self.texts,
-            TextKind::Agent => &mut self.agents,
-            TextKind::User => &mut self.users,
-        };
+        let texts = &mut self.texts[kind as usize];
         if !texts.contains_key(text.raw()) {
             texts.insert(text.raw().to_vec(), redacted());
         }
@@ -461,12 +443,7 @@ impl RedactionMap {
     }
 
     fn text<'r>(&'r self, text: LogText<'r>, kind: TextKind) -> LogText<'r> {
-        let texts = match kind {
-            TextKind::Text => &self.texts,
-            TextKind::Agent => &self.agents,
-            TextKind::User => &self.users,
-        };
-        texts
+        self.texts[kind as usize]
             .get(text.raw())
             .map_or(text, |redacted| LogText::new(redacted))
     }

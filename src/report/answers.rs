@@ -49,7 +49,6 @@ const UNAUTHORIZED: u16 = 401;
 /// The leaks with a distinct answer, and those with an uncertain one, from `items` with a grade; a
 /// path is in the rows of its best grade. `all` shows where others were asked for a log-in.
 pub(crate) fn by_answer<'a>(
-    report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'a>,
     items: &[&RowItem<'a>],
     all: &[RowItem<'a>],
@@ -61,8 +60,8 @@ pub(crate) fn by_answer<'a>(
         .map(|i| (analysis.site_root(i.view.site), i.view.path))
         .collect();
     let of_grade = |answer| {
-        let mut paths = answered_paths(report_input, analysis, items, answer);
-        find_leaks(report_input, &mut paths);
+        let mut paths = answered_paths(analysis, items, answer);
+        find_leaks(&analysis.input, &mut paths);
         let mut rows = Vec::new();
         while let Some(last) = paths.pop() {
             let leak = last.place.leak;
@@ -71,7 +70,7 @@ pub(crate) fn by_answer<'a>(
                 paths.pop_if(|before| before.place.leak == leak)
             }));
             of_leak.reverse();
-            rows.push(leak_row(report_input, analysis, &locked, of_leak));
+            rows.push(leak_row(analysis, &locked, of_leak));
             // A path takes as much memory as its row.
             if paths.len() < paths.capacity() / 2 {
                 paths.shrink_to_fit();
@@ -91,7 +90,6 @@ fn rank(row: &Row<'_>) -> Reverse<(Severity, u64, u64)> {
 }
 
 fn answered_paths<'a>(
-    report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'a>,
     items: &[&RowItem<'a>],
     answer: Answer,
@@ -117,13 +115,13 @@ fn answered_paths<'a>(
     members.sort_by_key(|((site, path), at)| (*site, *path, *at));
     let of_path = |group: &[((Site<'a>, u32), u32)]| {
         let items: Vec<RowItem<'a>> = group.iter().map(|(_, at)| *items[*at as usize]).collect();
-        let (site, path) = (group[0].0.0, report_input.tally.path(group[0].0.1));
+        let (site, path) = (group[0].0.0, analysis.input.tally.path(group[0].0.1));
         let shown = LogText::new(path).redacted().into_owned();
         GradedItems {
             site,
             path,
             shown,
-            row: row_of(report_input, analysis, &items, path),
+            row: row_of(analysis, &items, path),
             items,
             place: Place::default(),
         }
@@ -133,25 +131,20 @@ fn answered_paths<'a>(
 
 /// A row that names the rules that the path itself matched, and is as severe as they are: what
 /// another rule finds in a query says nothing about the file.
-fn row_of<'a>(
-    report_input: &ReportInput<'a>,
-    analysis: &LogAnalysis<'a>,
-    items: &[RowItem<'a>],
-    path: &'a [u8],
-) -> Row<'a> {
+fn row_of<'a>(analysis: &LogAnalysis<'a>, items: &[RowItem<'a>], path: &'a [u8]) -> Row<'a> {
     let site = analysis.site_root(items[0].view.site);
     let mut row = row(
-        report_input,
+        &analysis.input,
         items,
         RowKey::Answer(
             site.host().map(LogText::new),
             path.into(),
-            report_input.site_name(site).into(),
+            analysis.input.site_name(site).into(),
         ),
     );
     row.rules
         .to_mut()
-        .retain(|&rule| report_input.rules.rule(rule).exposes());
+        .retain(|&rule| analysis.input.rules.rule(rule).exposes());
     let severities = row
         .rules
         .iter()
@@ -291,7 +284,6 @@ fn depth(folder: &str) -> usize {
 /// The row of the paths of a leak, in the order in which they were found: that of the only path, or
 /// one of the folder that holds them with the details of the most important path.
 fn leak_row<'a>(
-    report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'a>,
     locked: &HashSet<(Site<'a>, u32)>,
     mut paths: Vec<GradedItems<'a>>,
@@ -313,7 +305,7 @@ fn leak_row<'a>(
     });
     let mut details: Vec<AnswerDetail<'a>> = paths
         .iter()
-        .map(|answered| detail(report_input, analysis, &answered.items))
+        .map(|answered| detail(analysis, &answered.items))
         .collect();
     let member = |(answered, detail): (&GradedItems<'a>, &AnswerDetail<'a>)| LeakMember {
         path: answered.path.into(),
@@ -338,11 +330,11 @@ fn leak_row<'a>(
         .flat_map(|answered| answered.items.iter().copied())
         .collect();
     let answer = AnswerDetail {
-        client: only_client(report_input, &items),
+        client: only_client(&analysis.input, &items),
         members,
         ..first_detail
     };
-    let row = row_of(report_input, analysis, &items, folder);
+    let row = row_of(analysis, &items, folder);
     Row {
         answer: Some(Box::new(answer)),
         sample: first.row.sample,
@@ -352,11 +344,7 @@ fn leak_row<'a>(
 
 /// The answers of one path: one with content decides, then the most frequent one, then the
 /// earliest.
-fn detail<'a>(
-    report_input: &ReportInput<'a>,
-    analysis: &LogAnalysis<'a>,
-    items: &[RowItem<'a>],
-) -> AnswerDetail<'a> {
+fn detail<'a>(analysis: &LogAnalysis<'a>, items: &[RowItem<'a>]) -> AnswerDetail<'a> {
     let response = |i: &RowItem<'a>| (i.view.method, i.view.bytes);
     // Cells differ by client and input too, and a log that is split has more inputs.
     let mut hits: HashMap<_, u64> = HashMap::default();
@@ -380,7 +368,7 @@ fn detail<'a>(
         bytes: best.view.bytes,
         method: best.view.method,
         grade: best.grade.unwrap_or(Grade::DISTINCT),
-        client: only_client(report_input, items),
+        client: only_client(&analysis.input, items),
         is_known_host: analysis.is_known_host(best.view.site),
         needs_login: false,
         members: Vec::new(),

@@ -23,14 +23,29 @@ use crate::log::log_entry::Outcome;
 use crate::text::number::{counted, grouped};
 use crate::text::redact::LogText;
 
-/// Judges each client of a report, in the order of its rows. The rows must be complete. The first
-/// `max` candidates are the worst. The judgement of IPv6 networks is better if the report has its
-/// pairs.
-#[must_use]
-pub(crate) fn block_decisions<'a>(
-    report: &ReportModel<'a>,
-    report_input: &ReportInput<'a>,
+/// Judges each client of a report. The rows must be complete. The first `max` candidates are the
+/// worst. The judgement of IPv6 networks is better if the report has its pairs.
+pub(crate) fn decide_blocks(
+    report: &mut ReportModel<'_>,
     analysis: &LogAnalysis<'_>,
+    guard: &BlockPolicy<'_>,
+    max: Option<usize>,
+) {
+    let blocks = block_decisions(report, analysis, guard, max);
+    for (row, block) in report.clients.iter_mut().zip(blocks) {
+        row.block = Some(Box::new(block));
+    }
+    report.has_blocks = true;
+}
+
+/// The decisions of a report, in the order of its clients.
+pub(crate) fn blocks<'r>(report: &'r ReportModel<'_>) -> impl Iterator<Item = &'r BlockDecision> {
+    report.clients.iter().filter_map(|row| row.block.as_deref())
+}
+
+fn block_decisions<'a>(
+    report: &ReportModel<'a>,
+    analysis: &LogAnalysis<'a>,
     guard: &BlockPolicy<'_>,
     max: Option<usize>,
 ) -> Vec<BlockDecision> {
@@ -38,11 +53,11 @@ pub(crate) fn block_decisions<'a>(
     for client in report.clients.iter().filter_map(|row| row.key.client()) {
         *probers.entry(Network::from_client(client)).or_default() += 1;
     }
-    let unknown = unknown_requests(report_input.tally, analysis);
+    let unknown = unknown_requests(analysis);
     let stats_of_row = |row: &Row<'a>| {
-        OffenderStats::from_row(report, row, unknown_of(report_input, &unknown, row))
+        OffenderStats::from_row(report, row, unknown_of(&analysis.input, &unknown, row))
     };
-    let network_stats = network_stats(report, report_input, guard, &unknown, stats_of_row);
+    let network_stats = network_stats(report, &analysis.input, guard, &unknown, stats_of_row);
     // The address that is judged: the first of an IPv6 network that is judged as one.
     let subject = |client| match client {
         Client::V6(bits) if network_stats.contains_key(&upper(bits)) => {
@@ -68,7 +83,7 @@ pub(crate) fn block_decisions<'a>(
     let bounds = if of_few_paths.is_empty() {
         HashMap::new()
     } else {
-        third_party_bounds(report_input, analysis, |client| {
+        third_party_bounds(analysis, |client| {
             Some(subject(client)).filter(|subject| of_few_paths.contains(subject))
         })
     };
@@ -107,17 +122,16 @@ pub(crate) fn block_decisions<'a>(
 
 /// The number of candidates beyond the requested number.
 #[must_use]
-pub(crate) fn left_out(blocks: &[BlockDecision]) -> usize {
-    blocks
-        .iter()
+pub(crate) fn left_out(report: &ReportModel<'_>) -> usize {
+    blocks(report)
         .filter(|block| block.verdict == BlockVerdict::LeftOut)
         .count()
 }
 
 /// How many edges of content delivery networks would be candidates, by operator: a sentence each.
-pub(crate) fn edges_left_out(blocks: &[BlockDecision]) -> impl Iterator<Item = String> {
+pub(crate) fn edges_left_out(report: &ReportModel<'_>) -> impl Iterator<Item = String> + use<> {
     let mut edges: BTreeMap<ProxyOperator, usize> = BTreeMap::new();
-    for block in blocks.iter().filter(|block| block.is_prober) {
+    for block in blocks(report).filter(|block| block.is_prober) {
         if let BlockVerdict::NeverBlock(NeverBlockReason::Edge(operator)) = block.verdict {
             *edges.entry(operator).or_default() += 1;
         }
@@ -498,10 +512,9 @@ paths = ["/a", "/b", "/c", "/d"]
         let report_input = fixture::report_input(&rules, &tally, &sources, &inputs, &allow);
         let analysis = LogAnalysis::new(&report_input);
         let wanted = RowSelection::COMPLETE;
-        let mut report = build(&report_input, &analysis, wanted);
-        let blocks = block_decisions(&report, &report_input, &analysis, guard, max);
-        assert_eq!(blocks.len(), report.clients.len());
-        report.blocks = Some(blocks);
+        let mut report = build(&analysis, wanted);
+        decide_blocks(&mut report, &analysis, guard, max);
+        assert_eq!(blocks(&report).count(), report.clients.len());
         then(&report)
     }
 
@@ -512,7 +525,7 @@ paths = ["/a", "/b", "/c", "/d"]
         max: Option<usize>,
     ) -> Vec<(String, bool, String)> {
         judged(log, guard, max, |report| {
-            let each = report.clients.iter().zip(report.blocks.iter().flatten());
+            let each = report.clients.iter().zip(blocks(report));
             let mut each: Vec<_> = each
                 .map(|(row, block)| {
                     (
@@ -699,7 +712,7 @@ paths = ["/a", "/b", "/c", "/d"]
             "over --max-block: 3 probes of 3 paths; no ordinary request"
         );
         judged(&log, &guard, Some(1), |report| {
-            assert_eq!(left_out(report.blocks.as_ref().unwrap()), 2);
+            assert_eq!(left_out(report), 2);
         });
     }
 
@@ -726,7 +739,7 @@ paths = ["/a", "/b", "/c", "/d"]
         let allow = AllowList::default();
         let guard = BlockPolicy::new(&[], &[], &allow);
         judged(&network_log(2000, 7), &guard, None, |report| {
-            let blocks = report.blocks.as_ref().unwrap();
+            let blocks: Vec<_> = blocks(report).collect();
             assert_eq!(blocks.len(), 2000);
             for block in blocks {
                 assert_eq!(block.network_text(), "2001:db8:1:2::/64");
@@ -761,7 +774,7 @@ paths = ["/a", "/b", "/c", "/d"]
             + &line("-", "/a", 404, "x");
         let allow = AllowList::default();
         judged(&log, &BlockPolicy::new(&[], &[], &allow), None, |report| {
-            for (row, block) in report.clients.iter().zip(report.blocks.iter().flatten()) {
+            for (row, block) in report.clients.iter().zip(blocks(report)) {
                 let expected = if row.key.client() == Some(Client::Text(b"-")) {
                     ("", 1)
                 } else {

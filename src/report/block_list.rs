@@ -13,14 +13,12 @@ use std::time::Duration;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde::{Deserialize, Serialize};
 
-use super::block_candidates::block_decisions;
 use super::block_traffic::{RecentTraffic, RequestCounts};
 use super::build::LogAnalysis;
 use super::labels;
 use super::model::{BlockVerdict, ReportModel, Row};
 use crate::block::{BlockPolicy, NeverBlockReason, prefix_network};
 use crate::judge::prober::{ClientRequests, unknown_requests};
-use crate::judge::report_input::ReportInput;
 use crate::log::client::Client;
 use crate::log::finding::Severity;
 use crate::log::time::LogTime;
@@ -63,10 +61,10 @@ pub(crate) struct BlockEntry {
     pub classes: Vec<String>,
     /// Some of the paths, masked and escaped: the most severe first.
     pub samples: Vec<String>,
-    /// The earliest hit: seconds since 1970, and minutes east of UTC.
-    first: (i64, i16),
+    /// The earliest hit.
+    pub first: LogTime,
     /// The latest hit.
-    last: (i64, i16),
+    pub last: LogTime,
     /// Another client of its /24 is no candidate.
     has_neighbours: bool,
 }
@@ -76,7 +74,7 @@ pub(crate) struct BlockEntry {
 #[serde(deny_unknown_fields)]
 pub(crate) struct BlockLedger {
     /// The latest time of a line.
-    until: Option<(i64, i16)>,
+    until: Option<LogTime>,
     /// Sorted by network.
     entries: Vec<BlockEntry>,
     /// The requests of all clients in the last days of the logs.
@@ -124,15 +122,6 @@ pub(crate) struct BlockList {
     pub ttl: Duration,
 }
 
-/// What is known about the logs of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LogOrigin {
-    /// The user named the proxies, so that no other address is one.
-    pub proxies_are_known: bool,
-    /// A proxy wrote the logs, and its address is not known: no client is certain.
-    pub is_forwarded: bool,
-}
-
 /// The candidates of a run that are not in the ledger, by reason.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct NotListed {
@@ -166,24 +155,6 @@ impl NotListed {
 }
 
 impl BlockEntry {
-    /// The earliest hit.
-    #[must_use]
-    pub(crate) fn first_time(&self) -> LogTime {
-        LogTime {
-            utc: self.first.0,
-            offset: self.first.1,
-        }
-    }
-
-    /// The latest hit.
-    #[must_use]
-    pub(crate) fn last_time(&self) -> LogTime {
-        LogTime {
-            utc: self.last.0,
-            offset: self.last.1,
-        }
-    }
-
     /// An entry with these hits of one address, for tests of formats.
     #[cfg(test)]
     pub(crate) fn for_test(
@@ -220,8 +191,8 @@ impl BlockEntry {
             severity: Severity::Info,
             classes: Vec::new(),
             samples: Vec::new(),
-            first: (first.utc, first.offset),
-            last: (last.utc, last.offset),
+            first,
+            last,
             has_neighbours: false,
         }
     }
@@ -232,8 +203,8 @@ impl BlockEntry {
         self.paths = self.paths.max(row.paths);
         self.add_classes(labels::classes(report.rule_set, &row.rules));
         if let Some((first, last)) = row.first_time.zip(row.last_time) {
-            self.first = self.first.min((first.utc, first.offset));
-            self.last = self.last.max((last.utc, last.offset));
+            self.first = self.first.min(first);
+            self.last = self.last.max(last);
         }
     }
 
@@ -283,30 +254,23 @@ impl BlockEntry {
 
 impl BlockLedger {
     /// Adds the candidates of a report, and what known entries did in it. The report must have all
-    /// its clients and pairs, and be neither redacted nor shortened.
+    /// its clients with their decisions, and be neither redacted nor shortened.
     pub(crate) fn add_report(
         &mut self,
         report: &ReportModel<'_>,
-        report_input: &ReportInput<'_>,
         analysis: &LogAnalysis<'_>,
         policy: &BlockPolicy<'_>,
-        origin: LogOrigin,
+        is_forwarded: bool,
     ) -> NotListed {
         if let Some(last) = report.totals.last_time {
-            self.until = self.until.max(Some((last.utc, last.offset)));
+            self.until = self.until.max(Some(last));
             self.traffic.advance(last.utc);
         }
         let mut not_listed = NotListed::default();
         let mut seen = HashSet::new();
         let mut new = Vec::new();
-        for (row, decision) in report.clients.iter().zip(block_decisions(
-            report,
-            report_input,
-            analysis,
-            policy,
-            None,
-        )) {
-            let Some(client) = row.key.client() else {
+        for row in &report.clients {
+            let (Some(client), Some(decision)) = (row.key.client(), &row.block) else {
                 continue;
             };
             let place = listed_network(client).zip(client.first_address());
@@ -325,7 +289,7 @@ impl BlockLedger {
                 _ if decision.verdict == BlockVerdict::Ordinary => not_listed.ordinary += 1,
                 _ if !decision.is_prober => continue,
                 _ if let Some(reason) = never => *not_listed.never.entry(reason).or_default() += 1,
-                _ if origin.is_forwarded => not_listed.forwarded += 1,
+                _ if is_forwarded => not_listed.forwarded += 1,
                 (Some((network, address)), Some(times)) => {
                     let ordinary = self.traffic.ordinary(&network);
                     new.push(BlockEntry {
@@ -339,13 +303,13 @@ impl BlockLedger {
         }
         self.entries.append(&mut new);
         self.entries.sort_unstable_by_key(|entry| entry.network);
-        let counts = request_counts(report, report_input, analysis);
+        let counts = request_counts(report, analysis);
         self.add_activity(report, &counts);
         let public = counts
             .iter()
             .filter(|(network, _)| policy.network_reason(network).is_none());
         self.traffic.add(report.totals.sum.requests, public);
-        self.add_paths(report, &own_hosts(report_input, analysis));
+        self.add_paths(report, &own_hosts(analysis));
         not_listed
     }
 
@@ -462,10 +426,9 @@ impl BlockLedger {
             entries.truncate(entries.len() - left_out);
         }
         entries.sort_unstable_by_key(|entry| entry.network);
-        let until = self.until.map(|(utc, offset)| LogTime { utc, offset });
         BlockList {
             entries,
-            until,
+            until: self.until,
             costly: costly.len(),
             expired: expired.len(),
             possible_proxy,
@@ -527,16 +490,15 @@ impl BlockLedger {
 /// the sites run, though a rule matches them, and the most that a limited tally may lack.
 fn request_counts(
     report: &ReportModel<'_>,
-    report_input: &ReportInput<'_>,
     analysis: &LogAnalysis<'_>,
 ) -> HashMap<IpNet, RequestCounts> {
-    let tally = report_input.tally;
+    let tally = analysis.input.tally;
     let rows: HashMap<Client<'_>, &Row<'_>> = report
         .clients
         .iter()
         .filter_map(|row| Some((row.key.client()?, row)))
         .collect();
-    let unknown = unknown_requests(tally, analysis);
+    let unknown = unknown_requests(analysis);
     let mut sums: HashMap<IpNet, (u64, ClientRequests)> = HashMap::new();
     for ((number, count), unknown) in (0..).zip(tally.client_counts()).zip(unknown) {
         let client = tally.client(number);
@@ -553,7 +515,7 @@ fn request_counts(
         sum.others += others + count.error + count.missed;
         sum.unknown += unknown;
     }
-    for (view, decision) in tally.cells().zip(analysis.decisions()) {
+    for (view, decision) in analysis.cells() {
         if decision.suppressed_by.is_none() || view.is_other() {
             continue;
         }
@@ -578,7 +540,7 @@ fn request_counts(
 
 /// Whether the last hit is less than this long ago.
 fn is_fresh(entry: &BlockEntry, now: i64, ttl: Duration) -> bool {
-    now.saturating_sub(entry.last.0) < i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX)
+    now.saturating_sub(entry.last.utc) < i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// What is listed for a client: its IPv4 address, its /64, or the shorter prefix by which clients
@@ -610,24 +572,19 @@ fn neighbourhood(network: &IpNet) -> Option<Ipv4Net> {
 }
 
 /// The host names that ordinary requests use, in lower case.
-fn own_hosts(report_input: &ReportInput<'_>, analysis: &LogAnalysis<'_>) -> Vec<Vec<u8>> {
+fn own_hosts(analysis: &LogAnalysis<'_>) -> Vec<Vec<u8>> {
     let mut seen = HashSet::new();
-    let sites = report_input
+    let sites = analysis
+        .input
         .tally
         .cells()
         .map(|view| view.site)
         .filter(|site| seen.insert(*site));
-    let name = |site: Site<'_>| {
-        if let Site::Host(host) = site {
-            Some(host.to_ascii_lowercase())
-        } else {
-            None
-        }
-    };
     sites
         .filter(|site| analysis.is_known_host(*site))
-        .filter_map(name)
+        .filter_map(Site::host)
         .filter(|host| host.len() >= MIN_HOST_LEN)
+        .map(<[u8]>::to_vec)
         .collect()
 }
 

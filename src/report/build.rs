@@ -76,21 +76,18 @@ type RowsBy<'a> = fn(&ReportInput<'a>, RowItems<'_, 'a>, usize) -> Vec<Row<'a>>;
 
 /// Builds the report.
 #[must_use]
-pub fn build<'a>(
-    report_input: &ReportInput<'a>,
-    analysis: &'a LogAnalysis<'a>,
-    selection: RowSelection,
-) -> ReportModel<'a> {
-    let mut inputs = report_input.inputs.to_vec();
-    count_hits(report_input, analysis, &mut inputs);
-    let mut items = Vec::with_capacity(report_input.tally.len());
-    let mut other_requests: Vec<u64> = report_input
+pub fn build<'a>(analysis: &'a LogAnalysis<'a>, selection: RowSelection) -> ReportModel<'a> {
+    let mut inputs = analysis.input.inputs.to_vec();
+    count_hits(analysis, &mut inputs);
+    let mut items = Vec::with_capacity(analysis.input.tally.len());
+    let mut other_requests: Vec<u64> = analysis
+        .input
         .tally
         .client_counts()
         .iter()
         .map(|count| count.requests.saturating_sub(count.allowed + count.error))
         .collect();
-    for (view, decision) in report_input.tally.cells().zip(analysis.decisions()) {
+    for (view, decision) in analysis.cells() {
         // Lines that no format matches belong to a client without a name, and are no requests.
         if let Some(other_requests) = other_requests
             .get_mut(view.client as usize)
@@ -102,16 +99,14 @@ pub fn build<'a>(
             items.push(RowItem::new(analysis, view, decision));
         }
     }
-    let overflow = OverflowItems::new(report_input, analysis);
+    let overflow = OverflowItems::new(analysis);
     for (client, hits) in &overflow.matched {
         if let Some(other_requests) = other_requests.get_mut(*client as usize) {
             *other_requests = other_requests.saturating_sub(*hits);
         }
     }
-    let folded = report_input
-        .tally
+    let folded = analysis
         .path_cells()
-        .zip(analysis.path_decisions())
         .filter(|(_, decision)| decision.reported);
     let of_paths: Vec<_> = folded
         .map(|(view, decision)| RowItem::new(analysis, view, decision))
@@ -126,7 +121,7 @@ pub fn build<'a>(
     let most = selection.most.unwrap_or(usize::MAX);
     let rows = |is_selected: bool, group: RowsBy<'a>, more: &[RowItem<'a>]| {
         if is_selected {
-            group(report_input, RowItems(&items, more), most)
+            group(&analysis.input, RowItems(&items, more), most)
         } else {
             Vec::new()
         }
@@ -142,53 +137,54 @@ pub fn build<'a>(
     };
     // A path that is lighter than the floor has no cells at all; the evicted pairs of others are in
     // `of_paths`.
-    let has_evicted_paths = report_input
+    let has_evicted_paths = analysis
+        .input
         .tally
         .path_errors()
         .iter()
         .any(|error| *error > 0)
-        || report_input.tally.error_floor().paths > 0;
+        || analysis.input.tally.error_floor().paths > 0;
     let totals = || {
         totals(
             &items,
             &of_paths,
             has_evicted_paths,
             &inputs,
-            report_input.without_time,
+            analysis.input.without_time,
         )
     };
     let campaigns = || {
         let lists = if selection.campaigns {
-            campaigns::campaign_rows(report_input, &items)
+            campaigns::campaign_rows(&analysis.input, &items)
         } else {
             Vec::new()
         };
-        [campaigns::guess_rows(report_input, analysis, &items), lists].concat()
+        [campaigns::guess_rows(analysis, &items), lists].concat()
     };
     // First, while there are no other rows: it takes twice as much memory as its own.
     let (answered, uncertain) = if selection.answered {
-        answers::by_answer(report_input, analysis, &of_answers, &items)
+        answers::by_answer(analysis, &of_answers, &items)
     } else {
         (Vec::new(), Vec::new())
     };
     let by_rule = || {
         if selection.rules {
-            rows::by_rule(report_input, analysis, &items, most)
+            rows::by_rule(analysis, &items, most)
         } else {
             Vec::new()
         }
     };
     // Rows of all clients have their hits.
     let client_hits = if selection.networks && (selection.most.is_some() || !selection.clients) {
-        rows::client_hits(report_input, RowItems(&items, &overflow.clients))
+        rows::client_hits(&analysis.input, RowItems(&items, &overflow.clients))
     } else {
         Vec::new()
     };
     let last = || rayon::join(campaigns, totals);
     let timeline = || {
         (
-            Timeline::new(report_input.tally, &items),
-            timeline::day_rows(report_input.tally, &items),
+            Timeline::new(analysis.input.tally, &items),
+            timeline::day_rows(analysis.input.tally, &items),
         )
     };
     let hosts = || {
@@ -200,11 +196,11 @@ pub fn build<'a>(
     };
     let sites = || {
         (
-            soft_404::sites(report_input, analysis, &of_answers),
-            floods::flood_rows(report_input, analysis, &items),
+            soft_404::sites(analysis, &of_answers),
+            floods::flood_rows(analysis, &items),
         )
     };
-    let classes = || rayon::join(|| class_hits(report_input.rules, &items), hosts);
+    let classes = || rayon::join(|| class_hits(analysis.input.rules, &items), hosts);
     let sums = || rayon::join(timeline, || rayon::join(sites, classes));
     // The longest task starts first.
     let rows = || {
@@ -220,20 +216,20 @@ pub fn build<'a>(
         let number = row
             .key
             .client()
-            .and_then(|client| report_input.tally.client_number(client));
+            .and_then(|client| analysis.input.tally.client_number(client));
         row.other_requests = number
             .and_then(|number| other_requests.get(number as usize).copied())
             .unwrap_or(0);
     }
     ReportModel {
-        rule_set: report_input.rules,
+        rule_set: analysis.input.rules,
         log_host: None,
         period: None,
         prefix: None,
         hidden: None,
         proxied: None,
         totals,
-        approximate: approximate(report_input.tally, &items, &overflow),
+        approximate: approximate(analysis.input.tally, &items, &overflow),
         timeline: timeline.with_answers(&answered),
         days,
         answered,
@@ -245,34 +241,25 @@ pub fn build<'a>(
         hosts,
         networks: Vec::new(),
         client_hits,
-        apps: apps(report_input, analysis),
-        allowed: allowed(report_input),
+        apps: apps(analysis),
+        allowed: allowed(&analysis.input),
         inputs,
         pairs,
         clients,
-        blocks: None,
+        has_blocks: false,
         paths,
         rules,
         elapsed: Duration::ZERO,
         evidence: Some(SnapshotSource {
-            tally: report_input.tally,
-            sources: report_input.sources,
+            tally: analysis.input.tally,
+            sources: analysis.input.sources,
         }),
     }
 }
 
 /// Counts the hits of each input.
-pub(crate) fn count_hits(
-    report_input: &ReportInput<'_>,
-    analysis: &LogAnalysis<'_>,
-    inputs: &mut [InputSummary],
-) {
-    for (view, _) in report_input
-        .tally
-        .cells()
-        .zip(analysis.decisions())
-        .filter(|(_, decision)| decision.reported)
-    {
+pub(crate) fn count_hits(analysis: &LogAnalysis<'_>, inputs: &mut [InputSummary]) {
+    for (view, _) in analysis.cells().filter(|(_, decision)| decision.reported) {
         inputs[view.input as usize].counts.hits += view.cell.hits;
     }
 }
@@ -395,12 +382,9 @@ fn totals(
 }
 
 /// The apps that were detected or declared, and how many requests each suppressed.
-pub(crate) fn apps<'a>(
-    report_input: &ReportInput<'a>,
-    analysis: &LogAnalysis<'a>,
-) -> Vec<AppSeen<'a>> {
+pub(crate) fn apps<'a>(analysis: &LogAnalysis<'a>) -> Vec<AppSeen<'a>> {
     let mut suppressed: HashMap<(RuleId, Site<'a>), u64> = HashMap::default();
-    for (view, decision) in report_input.tally.cells().zip(analysis.decisions()) {
+    for (view, decision) in analysis.cells() {
         if let Some(app) = decision.suppressed_by {
             *suppressed
                 .entry((app, analysis.site_root(view.site)))
@@ -416,12 +400,12 @@ pub(crate) fn apps<'a>(
             .sum(),
     };
     let seen = |(app, site): (RuleId, Option<Site<'a>>)| {
-        let rule = report_input.rules.rule(app);
+        let rule = analysis.input.rules.rule(app);
         let name = rule.app().unwrap_or(&rule.id);
         AppSeen {
             app: name,
             title: &rule.title,
-            site: site.map(|site| report_input.site_name(site).into()),
+            site: site.map(|site| analysis.input.site_name(site).into()),
             silenced: sum(app, site),
         }
     };

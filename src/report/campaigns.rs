@@ -90,7 +90,6 @@ fn counts(report_input: &ReportInput<'_>, item: &RowItem<'_>) -> bool {
 /// The rows of campaigns that guess passwords: one for each rule, the most severe first, then those
 /// of most networks.
 pub(crate) fn guess_rows<'a>(
-    report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'a>,
     items: &[RowItem<'a>],
 ) -> Vec<Campaign<'a>> {
@@ -106,24 +105,23 @@ pub(crate) fn guess_rows<'a>(
     }
     let mut rows: Vec<_> = of_rules
         .iter()
-        .filter_map(|(&rule, items)| guess_row(report_input, analysis, rule, items))
+        .filter_map(|(&rule, items)| guess_row(analysis, rule, items))
         .collect();
     rows.sort_by_key(|row| Reverse((row.severity, row.networks, row.hits)));
     rows
 }
 
 fn guess_row<'a>(
-    report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'a>,
     rule: RuleId,
     items: &[&RowItem<'a>],
 ) -> Option<Campaign<'a>> {
     let guessers = analysis.guesses().campaign(rule)?;
-    let rule = report_input.rules.rule(rule);
+    let rule = analysis.input.rules.rule(rule);
     let times = items.iter().fold(None, |times, item| {
         union_span(times, item.view.cell.times())
     });
-    let (method, path) = floods::commonest(report_input, items);
+    let (method, path) = floods::commonest(&analysis.input, items);
     let sample_paths = if path.is_empty() {
         Vec::new()
     } else {
@@ -146,7 +144,7 @@ fn guess_row<'a>(
         first_time: times.map(|(first, _)| first),
         last_time: times.map(|(_, last)| last),
         sample_paths,
-        sample: rows::sample(report_input, rows::best_sample(items)),
+        sample: rows::sample(&analysis.input, rows::best_sample(items)),
     })
 }
 
@@ -779,7 +777,7 @@ mod tests {
             .build()
             .unwrap();
         let analysis = LogAnalysis::new(&report_input);
-        let report = pool.install(|| build(&report_input, &analysis, wanted));
+        let report = pool.install(|| build(&analysis, wanted));
         report.campaigns.iter().map(printed).collect()
     }
 

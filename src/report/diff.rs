@@ -8,41 +8,15 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use super::notes::accuracy_note;
-use crate::judge::report_input::ReportInput;
+use super::novelty::ItemKind;
 use crate::log::client::{Client, ClientKey};
 use crate::log::finding::Severity;
 use crate::log::log_entry::Outcome;
 use crate::report::build::{Decision, LogAnalysis};
 use crate::report::model::ReportModel;
 use crate::soft_404::Answer;
-use crate::tally::{CellView, ErrorBound, Site};
+use crate::tally::{CellView, ErrorBound};
 use crate::text::redact::LogText;
-
-/// The kind of a row. The most important comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum DiffKind {
-    /// A path that answered, with its host in front where one is logged.
-    Answer,
-    /// A rule.
-    Rule,
-    /// A path.
-    Path,
-    /// A client.
-    Client,
-}
-
-impl DiffKind {
-    /// The word in reports.
-    #[must_use]
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Answer => "answer",
-            Self::Rule => "rule",
-            Self::Path => "path",
-            Self::Client => "client",
-        }
-    }
-}
 
 /// How a count changed. The most important comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,7 +105,7 @@ impl Change {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DiffRow {
     /// Its kind.
-    pub kind: DiffKind,
+    pub kind: ItemKind,
     /// Its key, safe to print.
     pub key: String,
     /// How it changed.
@@ -157,7 +131,7 @@ pub(crate) fn diff(old: &ReportIndex, new: &ReportIndex) -> Vec<DiffRow> {
     }
     let row = |(subject, [before, after]): (&DiffSubject, [(Severity, u64); 2])| {
         let (change, status) = match Change::from_counts(before.1, after.1)? {
-            Change::Gone if subject.kind() == DiffKind::Answer => {
+            Change::Gone if subject.kind() == ItemKind::Answer => {
                 let (fate, status) = new.answer_now(subject);
                 (Change::Now(fate), status)
             }
@@ -210,23 +184,7 @@ pub(crate) enum DiffSubject {
     Answer(Box<[u8]>, Box<[u8]>),
     Rule(String),
     Path(Box<[u8]>),
-    Client(OrderedClient),
-}
-
-/// A client, ordered as in reports.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct OrderedClient(ClientKey);
-
-impl PartialOrd for OrderedClient {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for OrderedClient {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.0.client().cmp(&other.0.client())
-    }
+    Client(ClientKey),
 }
 
 /// The most important response to the hits of one path.
@@ -247,14 +205,10 @@ pub(crate) struct ReportIndex {
 }
 
 impl ReportIndex {
-    /// Indexes a report. It must have been built from this input, with all its rules, paths and
+    /// Indexes a report. It must have been built from this analysis, with all its rules, paths and
     /// clients.
     #[must_use]
-    pub(crate) fn new(
-        report_input: &ReportInput<'_>,
-        analysis: &LogAnalysis<'_>,
-        report: &ReportModel<'_>,
-    ) -> Self {
+    pub(crate) fn new(analysis: &LogAnalysis<'_>, report: &ReportModel<'_>) -> Self {
         let mut index = Self {
             approximate: report.approximate,
             ..Self::default()
@@ -270,9 +224,9 @@ impl ReportIndex {
                 .rule()
                 .map(|rule| DiffSubject::Rule(report.rule_set.rule(rule).id.clone()));
             let client = || {
-                row.key.client().map(|client: Client<'_>| {
-                    DiffSubject::Client(OrderedClient(ClientKey::from(&client)))
-                })
+                row.key
+                    .client()
+                    .map(|client: Client<'_>| DiffSubject::Client(ClientKey::from(&client)))
             };
             if let Some(subject) = rule.or_else(client).or_else(|| {
                 row.key
@@ -283,28 +237,15 @@ impl ReportIndex {
             }
         }
         // The hits of an evicted pair are still known by path.
-        let cells = report_input
-            .tally
-            .cells()
-            .zip(analysis.decisions())
-            .filter(|(view, _)| !view.is_other());
-        for (view, decision) in cells.chain(
-            report_input
-                .tally
-                .path_cells()
-                .zip(analysis.path_decisions()),
-        ) {
-            let host = if let Site::Host(host) = view.site {
-                host
-            } else {
-                &[]
-            };
+        for (view, decision) in analysis.cells_with_path() {
+            let host = view.site.host().unwrap_or_default();
             let answer =
-                DiffSubject::Answer(host.into(), report_input.tally.path(view.path).into());
+                DiffSubject::Answer(host.into(), analysis.input.tally.path(view.path).into());
             match answer_now(&view, decision) {
                 None => index.add(answer, decision.severity, view.cell.hits),
                 Some(fate) => {
-                    let exposes = report_input
+                    let exposes = analysis
+                        .input
                         .tally
                         .rule_list(view.rules)
                         .iter()
@@ -394,12 +335,12 @@ fn answer_now(view: &CellView<'_>, decision: &Decision) -> Option<AnswerNow> {
 }
 
 impl DiffSubject {
-    pub(crate) fn kind(&self) -> DiffKind {
+    pub(crate) fn kind(&self) -> ItemKind {
         match self {
-            Self::Answer(..) => DiffKind::Answer,
-            Self::Rule(_) => DiffKind::Rule,
-            Self::Path(_) => DiffKind::Path,
-            Self::Client(_) => DiffKind::Client,
+            Self::Answer(..) => ItemKind::Answer,
+            Self::Rule(_) => ItemKind::Rule,
+            Self::Path(_) => ItemKind::Path,
+            Self::Client(_) => ItemKind::Client,
         }
     }
 
@@ -408,7 +349,7 @@ impl DiffSubject {
             Self::Answer(host, path) => format!("{}{}", LogText::new(host), LogText::new(path)),
             Self::Rule(id) => id.clone(),
             Self::Path(path) => LogText::new(path).to_string(),
-            Self::Client(OrderedClient(client)) => client.client().to_string(),
+            Self::Client(client) => client.client().to_string(),
         }
     }
 }
@@ -553,7 +494,7 @@ mod tests {
         );
         let rows: Vec<DiffRow> = diff(&old, &new)
             .into_iter()
-            .filter(|row| row.kind == DiffKind::Answer)
+            .filter(|row| row.kind == ItemKind::Answer)
             .collect();
         assert_eq!(
             printed(&rows, OutputFormat::Csv),

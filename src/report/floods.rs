@@ -25,11 +25,10 @@ use crate::text::number::{counted, counted_more, grouped};
 
 /// The rows of floods with a reported hit: the most severe first, then those with most requests.
 pub(crate) fn flood_rows<'a>(
-    report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'a>,
     items: &[RowItem<'a>],
 ) -> Vec<FloodRow<'a>> {
-    let tally = report_input.tally;
+    let tally = analysis.input.tally;
     let mut members: Vec<((RuleId, FloodOwner<'a>), &RowItem<'a>)> = Vec::new();
     for item in items {
         let path = if item.view.path == SymbolTables::OTHER {
@@ -38,7 +37,7 @@ pub(crate) fn flood_rows<'a>(
             tally.path(item.view.path)
         };
         for &rule in item.rules {
-            let owner = match report_input.rules.rule(rule) {
+            let owner = match analysis.input.rules.rule(rule) {
                 Rule {
                     window: Some(Window { by: By::Path, .. }),
                     ..
@@ -54,9 +53,7 @@ pub(crate) fn flood_rows<'a>(
     }
     members.sort_by_key(|(key, _)| *key);
     let groups = members.chunk_by(|a, b| a.0 == b.0);
-    let mut rows: Vec<FloodRow<'a>> = groups
-        .filter_map(|group| row(report_input, analysis, group))
-        .collect();
+    let mut rows: Vec<FloodRow<'a>> = groups.filter_map(|group| row(analysis, group)).collect();
     rows.sort_by(|a, b| {
         let rank = |row: &FloodRow<'_>| Reverse((row.severity, row.requests));
         let tie = |row: &FloodRow<'a>| (row.rule, row.client, row.path, row.first_minute);
@@ -66,7 +63,6 @@ pub(crate) fn flood_rows<'a>(
 }
 
 fn row<'a>(
-    report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'a>,
     group: &[((RuleId, FloodOwner<'a>), &RowItem<'a>)],
 ) -> Option<FloodRow<'a>> {
@@ -82,19 +78,19 @@ fn row<'a>(
         .iter()
         .copied()
         .reduce(|a, b| if b.requests > a.requests { b } else { a })?;
-    let (method, path) = commonest(report_input, &items);
+    let (method, path) = commonest(&analysis.input, &items);
     let proof = rows::best_sample(&items);
     let offset = proof.time.map_or(0, |time| time.offset);
     let begins = |minute: i64| LogTime {
         utc: minute.saturating_mul(MinuteCounts::SECONDS),
         offset,
     };
-    let rule = report_input.rules.rule(rule);
+    let rule = analysis.input.rules.rule(rule);
     Some(FloodRow {
         rule: &rule.id,
         severity: rule.severity,
         client: if let FloodOwner::Client(client) = owner {
-            Some(report_input.tally.client(client))
+            Some(analysis.input.tally.client(client))
         } else {
             None
         },
@@ -115,7 +111,7 @@ fn row<'a>(
         first_minute: begins(largest.first_minute),
         last_minute: begins(largest.last_minute),
         floods: floods.len() as u64,
-        sample: rows::sample(report_input, proof),
+        sample: rows::sample(&analysis.input, proof),
     })
 }
 

@@ -5,10 +5,8 @@ use super::model::ReportedHit;
 use super::rows::restore;
 use crate::collections::intern::{SymbolTables, bound_name};
 use crate::engine::ParsedRequest;
-use crate::judge::report_input::ReportInput;
 use crate::judge::rule_status::{
-    AnswerEvent, GradedResponse, HitContext, LiveAnalysis, LiveHitContext, LiveLine, LogAnalysis,
-    PendingHit, SavedRequest,
+    AnswerEvent, HitContext, LiveAnalysis, LiveLine, LogAnalysis, SavedRequest,
 };
 use crate::judge::site::SiteName;
 use crate::log::client::{Client, Ipv6Prefix};
@@ -44,8 +42,7 @@ impl HitBuffers {
 
 /// The hit of a stored line; `None` if the analysis drops it or its outcome was not requested.
 pub(crate) fn hit_from_line<'a>(
-    report_input: &ReportInput<'a>,
-    analysis: &LogAnalysis<'_>,
+    analysis: &LogAnalysis<'a>,
     line: &StoredLine<'a>,
     buffers: &'a mut HitBuffers,
 ) -> Option<ReportedHit<'a>> {
@@ -60,7 +57,8 @@ pub(crate) fn hit_from_line<'a>(
     let views = normalizer.views(probe.line.target);
     let client_key = counted_client(record.client, *prefix, client);
     // The analysis has merged evicted clients into this one.
-    let client = report_input
+    let client = analysis
+        .input
         .tally
         .client_number(client_key)
         .unwrap_or(SymbolTables::OTHER);
@@ -79,7 +77,7 @@ pub(crate) fn hit_from_line<'a>(
     if !decision.reported {
         return None;
     }
-    let source = &report_input.sources[line.position.input as usize];
+    let source = &analysis.input.sources[line.position.input as usize];
     Some(ReportedHit {
         id: RequestId {
             generation: source.generation,
@@ -206,7 +204,7 @@ pub(crate) enum ReportReason<'o> {
         /// The requests of its client, this one included.
         so_far: RequestsSoFar,
         /// Gets the requests held of the client, if it proves to be a prober.
-        late: &'o mut Vec<PendingHit>,
+        late: &'o mut Vec<LiveLine<'static>>,
     },
     /// Its client has proved to be a prober.
     Promoted,
@@ -217,11 +215,11 @@ pub(crate) enum ReportReason<'o> {
 /// The live hit of a line, by the present analysis.
 pub(crate) fn live_hit<'a>(
     analysis: &mut LiveAnalysis<'_>,
-    line: &LiveLine<'a>,
+    line: &'a LiveLine<'_>,
     occasion: ReportReason<'_>,
     buffers: &'a mut HitBuffers,
 ) -> LiveHit<'a> {
-    let (record, probe) = restore(line.text, line.parsed);
+    let (record, probe) = restore(&line.text, line.parsed);
     let HitBuffers {
         normalizer,
         rules,
@@ -231,43 +229,31 @@ pub(crate) fn live_hit<'a>(
     } = buffers;
     let client = counted_client(record.client, *prefix, client);
     let views = normalizer.views(probe.line.target);
-    let context = LiveHitContext {
+    let context = analysis.context(
         client,
-        path: views.resolved,
-        host: lowercase_host(record.host, host),
-        family: line.family,
-        response: response(&record, &probe, views.resolved),
-        time: record.time,
-    };
-    let ids = analysis.resolve(&context);
+        views.resolved,
+        SiteName::new(lowercase_host(record.host, host), &line.family),
+        response(&record, &probe, views.resolved),
+        record.time,
+    );
     let change = match occasion {
         ReportReason::New {
             is_probe,
             so_far,
             late,
         } => {
-            late.extend(analysis.observe((line.rules, is_probe), &context, &ids, so_far));
+            late.extend(analysis.observe((&line.rules, is_probe), &context, so_far));
             None
         }
         ReportReason::Promoted => None,
         ReportReason::Changed(event) => Some(event),
     };
-    let decision = analysis.decide(line.rules, &context, &ids, rules);
+    let decision = analysis.decide(&line.rules, &context, rules);
     if let Some(grade) = decision
         .grade
         .filter(|_| decision.reported && change.is_none())
     {
-        let severity = analysis.answered_severity(line.rules);
-        analysis.track_answer(
-            &ids,
-            &GradedResponse {
-                response: context.response,
-                grade,
-                severity,
-                time: record.time,
-                line,
-            },
-        );
+        analysis.track_answer(&context, grade, line);
     }
     if !decision.reported {
         rules.clear();
@@ -278,7 +264,7 @@ pub(crate) fn live_hit<'a>(
                 generation: line.generation,
                 offset: line.offset,
             },
-            source: line.source,
+            source: &line.source,
             line: line.line,
             severity: decision.severity,
             answer: decision.grade.map(|grade| grade.answer),
@@ -291,11 +277,9 @@ pub(crate) fn live_hit<'a>(
         answered: decision.answered,
         requests: 0,
         change,
-        site: context
-            .host
-            .map_or(SiteName::Log(line.family), SiteName::Host),
-        matched: line.rules,
-        may_be_promoted: !decision.matched && analysis.may_be_promoted(line.rules),
+        site: context.site,
+        matched: &line.rules,
+        may_be_promoted: !decision.matched && analysis.may_be_promoted(&line.rules),
         is_saved: line.is_saved,
     }
 }
@@ -307,7 +291,7 @@ pub(crate) fn alert_request(
     line: &LiveLine<'_>,
     prefix: Option<Ipv6Prefix>,
 ) -> Option<SavedRequest> {
-    let (entry, probe) = line.parsed.then(|| restore(line.text, true))?;
+    let (entry, probe) = line.parsed.then(|| restore(&line.text, true))?;
     if line.is_saved {
         return SavedRequest::new(&entry);
     }

@@ -16,11 +16,10 @@ use crate::judge::report_input::ReportInput;
 use crate::log::client::Network;
 use crate::log::finding::{RuleId, Severity};
 use crate::log::log_entry::Outcome;
-use crate::log::source::SourceInfo;
 use crate::log::time::LogTime;
-use crate::rules::{Class, RuleSet};
+use crate::rules::Class;
 use crate::scan::input_summary::InputSummary;
-use crate::tally::{Tally, UnmatchedPath};
+use crate::tally::Tally;
 use crate::text::redact::mask;
 
 /// At most one other client for this many probers. Probers often request one path only, but a
@@ -37,18 +36,9 @@ struct PathCandidate {
 /// Proposes the paths that at least `min_probers` independent probers requested, the most requested
 /// first. The run must have recorded unmatched requests.
 #[must_use]
-pub(crate) fn learn<'a>(
-    report_input: &ReportInput<'a>,
-    analysis: &LogAnalysis<'_>,
-    min_probers: usize,
-) -> Proposals<'a> {
-    let ReportInput {
-        rules,
-        tally,
-        sources,
-        ..
-    } = *report_input;
-    let probers = KnownProbers::new(rules, tally, analysis);
+pub(crate) fn learn<'a>(analysis: &LogAnalysis<'a>, min_probers: usize) -> Proposals<'a> {
+    let ReportInput { tally, sources, .. } = analysis.input;
+    let probers = KnownProbers::new(analysis);
     let ordinary = NormalPages::new(tally, &probers);
     let (mut proposals, mut random) = (Vec::new(), 0);
     for candidate in candidates(tally, &probers, min_probers) {
@@ -76,6 +66,10 @@ pub(crate) fn learn<'a>(
             continue;
         }
         let (kind, class) = kind_and_class(path, &candidate, &probers);
+        let ((_, position), mut statuses) = (unmatched.earliest, unmatched.statuses);
+        statuses.sort_unstable();
+        let source = &sources[position.input as usize];
+        let (first_time, last_time) = unmatched.times.unzip();
         proposals.push(Proposal {
             path,
             rule: kind.rule(class),
@@ -84,7 +78,18 @@ pub(crate) fn learn<'a>(
             severity: suggested_severity(class),
             probers: prober_networks.len() as u64,
             others: others as u64,
-            ..proposal_for(&unmatched, path, sources)
+            requests: unmatched.requests,
+            statuses,
+            first_time,
+            last_time,
+            source: &source.path,
+            line: source.line_number(position.chunk, position.line),
+            // The target is stored only if it differs from the path.
+            target: match &*unmatched.target {
+                b"" => path.as_bytes().to_vec(),
+                target => target.to_vec(),
+            },
+            status: unmatched.status,
         });
     }
     proposals.sort_by(|a, b| (b.probers, b.requests, a.path).cmp(&(a.probers, a.requests, b.path)));
@@ -175,37 +180,6 @@ fn kind_and_class(
     (kind, best.copied().unwrap_or("exposure"))
 }
 
-/// The proposal without its rule and its probers.
-fn proposal_for<'a>(
-    unmatched: &UnmatchedPath,
-    path: &'a str,
-    sources: &'a [SourceInfo],
-) -> Proposal<'a> {
-    let (_, position) = unmatched.earliest;
-    let source = &sources[position.input as usize];
-    let (first_time, last_time) = unmatched.times.unzip();
-    let mut statuses = unmatched.statuses.clone();
-    statuses.sort_unstable();
-    let example = ProposalExample {
-        source: &source.path,
-        line: source.line_number(position.chunk, position.line),
-        // The target is stored only if it differs from the path.
-        target: match &*unmatched.target {
-            b"" => path.as_bytes().to_vec(),
-            target => target.to_vec(),
-        },
-        status: unmatched.status,
-    };
-    Proposal {
-        requests: unmatched.requests,
-        statuses,
-        first_time,
-        last_time,
-        example,
-        ..Proposal::default()
-    }
-}
-
 /// The known probers, by client number.
 pub(crate) struct KnownProbers<'a> {
     each: BTreeMap<u32, ProbeProfile<'a>>,
@@ -230,7 +204,8 @@ struct ProbeProfile<'a> {
 const VOTE_WEIGHT: u64 = 1_000;
 
 impl<'a> KnownProbers<'a> {
-    pub(crate) fn new(rules: &'a RuleSet, tally: &Tally, analysis: &LogAnalysis<'_>) -> Self {
+    pub(crate) fn new(analysis: &LogAnalysis<'a>) -> Self {
+        let ReportInput { rules, tally, .. } = analysis.input;
         let classes = |list: &[RuleId]| -> Vec<&'a str> {
             let mut classes: Vec<_> = list
                 .iter()
@@ -243,11 +218,7 @@ impl<'a> KnownProbers<'a> {
         };
         let mut findings: BTreeMap<u32, ClientFindings<'a>> = BTreeMap::new();
         // A cell without a client has the hits of clients outside of the sample.
-        for (view, decision) in tally
-            .cells()
-            .zip(analysis.decisions())
-            .filter(|(view, _)| !view.is_other())
-        {
+        for (view, decision) in analysis.cells().filter(|(view, _)| !view.is_other()) {
             let classes = classes(analysis.list(decision));
             if !classes.is_empty() {
                 let of_client = findings.entry(view.client).or_default();
@@ -257,7 +228,7 @@ impl<'a> KnownProbers<'a> {
                     .extend(classes.into_iter().map(|class| (view.path, class)));
             }
         }
-        let unknown = unknown_requests(tally, analysis);
+        let unknown = unknown_requests(analysis);
         let each = findings
             .into_iter()
             .filter_map(|(client, ClientFindings { hits, paths })| {
@@ -416,40 +387,14 @@ pub(crate) struct Proposal<'a> {
     pub first_time: Option<LogTime>,
     /// The latest time.
     pub last_time: Option<LogTime>,
-    /// The earliest request.
-    pub example: ProposalExample<'a>,
-}
-
-/// One request for a path.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ProposalExample<'a> {
-    /// The path of the input.
+    /// The path of the input with the earliest request.
     pub source: &'a [u8],
-    /// The number of the line, from 1.
+    /// The number of its line, from 1.
     pub line: u64,
-    /// The target as logged, without its query.
+    /// Its target as logged, without its query.
     pub target: Vec<u8>,
-    /// The status code.
+    /// Its status code.
     pub status: Option<u16>,
-}
-
-impl Default for Proposal<'_> {
-    fn default() -> Self {
-        Self {
-            path: "",
-            rule: String::new(),
-            title: String::new(),
-            class: "",
-            severity: Severity::Low,
-            probers: 0,
-            others: 0,
-            requests: 0,
-            statuses: Vec::new(),
-            first_time: None,
-            last_time: None,
-            example: ProposalExample::default(),
-        }
-    }
 }
 
 impl Proposal<'_> {
@@ -721,6 +666,7 @@ mod tests {
 
     use super::*;
     use crate::engine::{LineScanner, ScanOptions, WorkerState};
+    use crate::log::source::SourceInfo;
     use crate::report::fixture;
     use crate::rules::{AllowList, Class, RuleChoice, RuleSet, load};
     use crate::tally::LinePosition;
@@ -813,11 +759,7 @@ mod tests {
     ) -> T {
         let allow = AllowList::default();
         let report_input = fixture::report_input(&RULES, tally, sources, &[], &allow);
-        then(&learn(
-            &report_input,
-            &LogAnalysis::new(&report_input),
-            min_probers,
-        ))
+        then(&learn(&LogAnalysis::new(&report_input), min_probers))
     }
 
     /// The proposed paths of a log.
@@ -943,12 +885,9 @@ mod tests {
                 (3, 1, 4)
             );
             assert_eq!(proposal.statuses, [(Some(403), 1), (Some(404), 3)]);
+            assert_eq!((proposal.line, proposal.status), (12, Some(404)));
             assert_eq!(
-                (proposal.example.line, proposal.example.status),
-                (12, Some(404))
-            );
-            assert_eq!(
-                (proposal.example.source, proposal.example.target.clone()),
+                (proposal.source, proposal.target.clone()),
                 (&b"a.log"[..], b"/zero.php".to_vec())
             );
             assert_eq!(

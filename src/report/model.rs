@@ -63,8 +63,8 @@ pub struct ReportModel<'a> {
     pub pairs: Vec<Row<'a>>,
     /// One row per client.
     pub clients: Vec<Row<'a>>,
-    /// Whether each client could be blocked, row by row; `None` if this was not requested.
-    pub blocks: Option<Vec<BlockDecision>>,
+    /// Each client has a decision whether it could be blocked.
+    pub has_blocks: bool,
     /// One row per path.
     pub paths: Vec<Row<'a>>,
     /// One row per rule.
@@ -237,6 +237,8 @@ pub struct Row<'a> {
     pub paths: u64,
     /// For a client: its country and network, if a GeoIP database has them.
     pub geo: Option<Arc<GeoInfo>>,
+    /// For a client: whether it could be blocked, if that was requested.
+    pub block: Option<Box<BlockDecision>>,
     /// For a client: all its requests.
     pub requests: u64,
     /// For a client: its requests that matched no rule, and lines with its address that no format

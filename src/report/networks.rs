@@ -5,8 +5,6 @@
 //! merged report is looked up anew.
 
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use foldhash::HashMap;
 
@@ -54,30 +52,24 @@ pub(crate) fn add_geo(report: &mut ReportModel<'_>, databases: &GeoDatabases, pr
 /// Hits by autonomous system.
 #[derive(Debug, Default)]
 struct NetworkCounts {
-    rows: HashMap<Option<u32>, (NetworkRow, BTreeSet<Arc<str>>)>,
+    rows: HashMap<Option<u32>, NetworkRow>,
 }
 
 impl NetworkCounts {
     /// Adds a client.
     fn add(&mut self, geo: Option<&GeoInfo>, hits: u64, answered: u64) {
         let asn = geo.and_then(|geo| geo.asn);
-        let (row, countries) = self.rows.entry(asn).or_insert_with(|| {
-            (
-                NetworkRow {
-                    asn,
-                    ..NetworkRow::default()
-                },
-                BTreeSet::new(),
-            )
+        let row = self.rows.entry(asn).or_insert_with(|| NetworkRow {
+            asn,
+            ..NetworkRow::default()
         });
         row.clients += 1;
         row.hits += hits;
         row.answered += answered;
-        if let Some(country) = geo
-            .and_then(|geo| geo.country.as_ref())
-            .filter(|country| !countries.contains(*country))
+        if let Some(country) = geo.and_then(|geo| geo.country.as_ref())
+            && let Err(at) = row.countries.binary_search(country)
         {
-            countries.insert(country.clone());
+            row.countries.insert(at, country.clone());
         }
         // Networks of one system may have several names; which one is taken must not depend on the
         // order.
@@ -94,15 +86,11 @@ impl NetworkCounts {
     /// The rows, most hits first. Hits that no client has are in the row of the unknown network, so
     /// that the rows sum to all hits.
     fn into_rows(mut self, hits: u64) -> Vec<NetworkRow> {
-        let counted: u64 = self.rows.values().map(|(row, _)| row.hits).sum();
+        let counted: u64 = self.rows.values().map(|row| row.hits).sum();
         if let rest @ 1.. = hits.saturating_sub(counted) {
-            self.rows.entry(None).or_default().0.hits += rest;
+            self.rows.entry(None).or_default().hits += rest;
         }
-        let row = |(row, countries): (NetworkRow, BTreeSet<_>)| NetworkRow {
-            countries: countries.into_iter().collect(),
-            ..row
-        };
-        let mut rows: Vec<_> = self.rows.into_values().map(row).collect();
+        let mut rows: Vec<_> = self.rows.into_values().collect();
         rows.sort_by_key(|row| (Reverse(row.hits), row.asn.is_none(), row.asn));
         rows
     }

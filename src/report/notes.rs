@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::build::LogAnalysis;
-use crate::judge::report_input::ReportInput;
 use crate::scan::input_summary::InputSummary;
 use crate::tally::ErrorBound;
 use crate::text::number::{counted, grouped};
@@ -74,18 +73,12 @@ const MAX_NOTES: usize = 3;
 /// what others find. `inputs` are in the order of the sources.
 #[must_use]
 pub(crate) fn broad_rule_warnings(
-    report_input: &ReportInput<'_>,
     analysis: &LogAnalysis<'_>,
     inputs: &[InputSummary],
 ) -> Vec<String> {
     let mut hits: HashMap<(u32, u16), u64> = HashMap::new();
-    for (view, _) in report_input
-        .tally
-        .cells()
-        .zip(analysis.decisions())
-        .filter(|(_, decision)| decision.reported)
-    {
-        for rule in report_input.tally.rule_list(view.rules) {
+    for (view, _) in analysis.cells().filter(|(_, decision)| decision.reported) {
+        for rule in analysis.input.tally.rule_list(view.rules) {
             *hits.entry((view.input, rule.0)).or_default() += view.cell.hits;
         }
     }
@@ -100,7 +93,8 @@ pub(crate) fn broad_rule_warnings(
     broad.sort_unstable_by_key(|&(hits, input, rule, _)| (std::cmp::Reverse(hits), input, rule));
     let sentence = |(hits, input, rule, lines): (u64, u32, u16, u64)| {
         let path = String::from_utf8_lossy(&inputs[input as usize].path).into_owned();
-        let rule = &report_input
+        let rule = &analysis
+            .input
             .rules
             .rule(crate::log::finding::RuleId(rule))
             .id;

@@ -35,7 +35,7 @@ use crate::text::redact::LogText;
 #[derive(Debug, Clone)]
 pub(crate) struct NewItem<'a> {
     /// Its kind.
-    pub kind: NoveltyKind,
+    pub kind: ItemKind,
     /// Its key, safe to print: the host and path of an answer, the id of a rule, a path, a client,
     /// or the key of a campaign.
     pub key: String,
@@ -49,7 +49,7 @@ pub(crate) struct NewItem<'a> {
     pub sample: SampleRequest<'a>,
 }
 
-/// Finds the new items of a report, in the order of [`NoveltyKind`] and then of its rows, and
+/// Finds the new items of a report, in the order of [`ItemKind`] and then of its rows, and
 /// records all items of the report.
 ///
 /// `report_seq` and `now` are those of [`SeenHistory::check_and_record`]. The report must be
@@ -99,11 +99,10 @@ fn candidates<'r, 'a>(
         rows.iter()
             .map(move |row| (NewItem::from_row(report.rule_set, kind, row), Some(row)))
     };
-    let rows =
-        of(&report.answered, NoveltyKind::Answer).chain(of(&report.rules, NoveltyKind::Rule));
+    let rows = of(&report.answered, ItemKind::Answer).chain(of(&report.rules, ItemKind::Rule));
     let rows = rows
-        .chain(of(&report.paths, NoveltyKind::Path))
-        .chain(of(&report.clients, NoveltyKind::Client));
+        .chain(of(&report.paths, ItemKind::Path))
+        .chain(of(&report.clients, ItemKind::Client));
     rows.chain(
         report
             .campaigns
@@ -130,7 +129,7 @@ fn keys_of_leak(rules: &RuleSet, row: &Row<'_>) -> Vec<String> {
 }
 
 impl<'a> NewItem<'a> {
-    fn from_row(rules: &RuleSet, kind: NoveltyKind, row: &Row<'a>) -> Self {
+    fn from_row(rules: &RuleSet, kind: ItemKind, row: &Row<'a>) -> Self {
         Self {
             kind,
             key: display_key(rules, row.key),
@@ -151,7 +150,7 @@ impl<'a> NewItem<'a> {
             ..
         } = *campaign;
         Self {
-            kind: NoveltyKind::Campaign,
+            kind: ItemKind::Campaign,
             key: key.clone(),
             severity,
             hits,
@@ -191,9 +190,9 @@ fn shown_path(path: LogText<'_>) -> Cow<'_, str> {
     }
 }
 
-/// The kinds of items that can be new, the most important first.
+/// What a new item or a difference is about, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum NoveltyKind {
+pub enum ItemKind {
     /// A path, or the folder of a leak, that answered, with its host where one is logged.
     Answer,
     /// A rule that matched.
@@ -206,7 +205,7 @@ pub enum NoveltyKind {
     Campaign,
 }
 
-impl NoveltyKind {
+impl ItemKind {
     /// Every kind, in its order.
     #[cfg(test)]
     pub const ALL: [Self; 5] = [
@@ -276,18 +275,18 @@ impl SeenHistory {
     /// seen.
     pub fn check_and_record(
         &mut self,
-        kind: NoveltyKind,
+        kind: ItemKind,
         key: &[u8],
         report_seq: u32,
         now: i64,
     ) -> bool {
         let (hash, hour) = (xxh3_64_with_seed(key, self.seed), self.clock.hour(now));
         match kind {
-            NoveltyKind::Answer => self.answers.check_and_record(hash, report_seq, hour),
-            NoveltyKind::Rule => self.rules.check_and_record(hash, report_seq, hour),
-            NoveltyKind::Path => self.paths.check_and_record(hash, report_seq, hour),
-            NoveltyKind::Client => self.clients.check_and_record(hash, report_seq, hour),
-            NoveltyKind::Campaign => self.campaigns.check_and_record(hash, report_seq, hour),
+            ItemKind::Answer => self.answers.check_and_record(hash, report_seq, hour),
+            ItemKind::Rule => self.rules.check_and_record(hash, report_seq, hour),
+            ItemKind::Path => self.paths.check_and_record(hash, report_seq, hour),
+            ItemKind::Client => self.clients.check_and_record(hash, report_seq, hour),
+            ItemKind::Campaign => self.campaigns.check_and_record(hash, report_seq, hour),
         }
     }
 
@@ -531,7 +530,7 @@ mod history_tests {
                                 known.first == report_seq
                             }
                         };
-                        prop_assert_eq!(seen.check_and_record(NoveltyKind::ALL[kind], &[key], report_seq, now * HOUR + 7), expected);
+                        prop_assert_eq!(seen.check_and_record(ItemKind::ALL[kind], &[key], report_seq, now * HOUR + 7), expected);
                     }
                     Act::Prune(hours, keep) => {
                         now += hours;
@@ -584,11 +583,11 @@ mod history_tests {
         fn a_clock_that_is_set_back_drops_nothing(readings in prop::collection::vec(0..=90_i64, 1..40)) {
             let (mut seen, keep, start) = (SeenHistory::new(1), 90 * DAY, 1_793_577_600);
             for (run, day) in (0..).zip(&readings) {
-                seen.check_and_record(NoveltyKind::Path, &[run], 10 + u32::from(run), start + day * 24 * HOUR);
+                seen.check_and_record(ItemKind::Path, &[run], 10 + u32::from(run), start + day * 24 * HOUR);
                 seen.prune(start + day * 24 * HOUR, keep);
             }
             for (run, _) in (0..).zip(&readings) {
-                prop_assert!(!seen.check_and_record(NoveltyKind::Path, &[run], 1_000, start + 90 * 24 * HOUR), "run {}", run);
+                prop_assert!(!seen.check_and_record(ItemKind::Path, &[run], 1_000, start + 90 * 24 * HOUR), "run {}", run);
             }
         }
 
@@ -610,7 +609,7 @@ mod history_tests {
     /// Some keys of each kind.
     fn few() -> SeenHistory {
         let mut seen = SeenHistory::new(u64::MAX);
-        for kind in NoveltyKind::ALL {
+        for kind in ItemKind::ALL {
             for key in 0..3_u8 {
                 seen.check_and_record(kind, &[key], 77, 1_793_577_600 + i64::from(key) * HOUR);
             }
@@ -622,14 +621,14 @@ mod history_tests {
     fn a_new_key_stays_new_in_its_own_report() {
         let mut seen = SeenHistory::new(3);
         assert!(seen.is_empty());
-        assert!(seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, 0));
+        assert!(seen.check_and_record(ItemKind::Answer, b"/.env", 4, 0));
         assert!(
-            seen.check_and_record(NoveltyKind::Answer, b"/.env", 4, HOUR),
+            seen.check_and_record(ItemKind::Answer, b"/.env", 4, HOUR),
             "a report that is built again"
         );
-        assert!(!seen.check_and_record(NoveltyKind::Answer, b"/.env", 5, HOUR));
+        assert!(!seen.check_and_record(ItemKind::Answer, b"/.env", 5, HOUR));
         assert!(
-            seen.check_and_record(NoveltyKind::Path, b"/.env", 5, HOUR),
+            seen.check_and_record(ItemKind::Path, b"/.env", 5, HOUR),
             "another kind is another key"
         );
         assert!(!seen.is_empty());
@@ -638,20 +637,19 @@ mod history_tests {
     #[test]
     fn a_late_line_makes_a_key_new_in_the_earlier_period() {
         let (mut seen, day) = (SeenHistory::new(3), 497_000);
-        assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
-        assert!(seen.check_and_record(NoveltyKind::Rule, b"r", day, 0));
-        assert!(!seen.check_and_record(NoveltyKind::Rule, b"r", day + 24, 0));
+        assert!(seen.check_and_record(ItemKind::Rule, b"r", day + 24, 0));
+        assert!(seen.check_and_record(ItemKind::Rule, b"r", day, 0));
+        assert!(!seen.check_and_record(ItemKind::Rule, b"r", day + 24, 0));
         // Numbers of runs are low: after a change from periods back to runs, known keys are not new
         // again.
-        assert!(!seen.check_and_record(NoveltyKind::Rule, b"r", 12, 0));
+        assert!(!seen.check_and_record(ItemKind::Rule, b"r", 12, 0));
     }
 
     #[test]
     fn old_keys_are_dropped() {
         let mut seen = SeenHistory::new(3);
         let mut at = |day: i64, report_seq, key: &[u8]| {
-            let is_new =
-                seen.check_and_record(NoveltyKind::Client, key, report_seq, day * 24 * HOUR);
+            let is_new = seen.check_and_record(ItemKind::Client, key, report_seq, day * 24 * HOUR);
             seen.prune(day * 24 * HOUR, 7 * DAY);
             is_new
         };
@@ -667,22 +665,22 @@ mod history_tests {
     #[test]
     fn a_clock_that_jumps_ahead_ages_nothing() {
         let (mut seen, now) = (SeenHistory::new(3), 1_793_577_600);
-        seen.check_and_record(NoveltyKind::Path, b"/a", 1, now);
+        seen.check_and_record(ItemKind::Path, b"/a", 1, now);
         for wrong in [now + 10 * 365 * 24 * HOUR, 0, i64::MAX, i64::MIN, now] {
             seen.prune(wrong, 30 * DAY);
         }
-        assert!(!seen.check_and_record(NoveltyKind::Path, b"/a", 2, now));
+        assert!(!seen.check_and_record(ItemKind::Path, b"/a", 2, now));
     }
 
     #[test]
     fn a_full_history_is_small_and_complete() {
         let (mut seen, mut now) = (SeenHistory::new(0x0123_4567_89ab_cdef), 1_793_577_600);
         let budgets = [
-            (NoveltyKind::Answer, 8_000),
-            (NoveltyKind::Rule, 12_000),
-            (NoveltyKind::Path, 72_000),
-            (NoveltyKind::Client, 40_000),
-            (NoveltyKind::Campaign, 4_000),
+            (ItemKind::Answer, 8_000),
+            (ItemKind::Rule, 12_000),
+            (ItemKind::Path, 72_000),
+            (ItemKind::Client, 40_000),
+            (ItemKind::Campaign, 4_000),
         ];
         for (kind, most) in budgets {
             for key in 0..most + 1_000_u32 {
@@ -698,11 +696,11 @@ mod history_tests {
         seen.prune(now, Duration::MAX);
         assert_eq!(again, seen);
         assert!(
-            !seen.check_and_record(NoveltyKind::Path, &72_999_u32.to_be_bytes(), 5_000_000, 0),
+            !seen.check_and_record(ItemKind::Path, &72_999_u32.to_be_bytes(), 5_000_000, 0),
             "the latest stay"
         );
         assert!(
-            seen.check_and_record(NoveltyKind::Path, &0_u32.to_be_bytes(), 5_000_000, 0),
+            seen.check_and_record(ItemKind::Path, &0_u32.to_be_bytes(), 5_000_000, 0),
             "the earliest are called new again"
         );
     }
@@ -751,7 +749,7 @@ mod history_tests {
     #[test]
     fn it_holds_no_text() {
         let mut seen = SeenHistory::new(5);
-        seen.check_and_record(NoveltyKind::Client, b"192.0.2.7", 1, 0);
+        seen.check_and_record(ItemKind::Client, b"192.0.2.7", 1, 0);
         let text = serde_json::to_string(&seen).unwrap();
         assert!(!text.contains("192.0"), "{text}");
     }
@@ -820,17 +818,13 @@ mod tests {
             .into_iter()
             .map(|one| (one.kind, one.key, one.hits))
             .collect();
-        let git = (
-            NoveltyKind::Answer,
-            "shop.example/.git/config".to_owned(),
-            3,
-        );
+        let git = (ItemKind::Answer, "shop.example/.git/config".to_owned(), 3);
         assert_eq!(
             found,
             [
                 git,
-                (NoveltyKind::Client, "203.0.113.7".into(), 5),
-                (NoveltyKind::Campaign, "0123456789ab".into(), 8)
+                (ItemKind::Client, "203.0.113.7".into(), 5),
+                (ItemKind::Campaign, "0123456789ab".into(), 8)
             ]
         );
     }

@@ -4,7 +4,7 @@
 
 use foldhash::HashMap;
 
-use super::build::{Decision, LogAnalysis};
+use super::build::LogAnalysis;
 use super::hit::{counted_client, lowercase_host, response};
 use super::model::AnswerDetail;
 use super::soft_404::ranges;
@@ -19,7 +19,7 @@ use crate::rules::RuleSet;
 use crate::soft_404::{
     Answer, Grade, MAX_PATHS, MethodClass, Reason, Response, ResponseSize, SiteEvidence, path_hash,
 };
-use crate::tally::{CellView, Site};
+use crate::tally::Site;
 
 /// The most paths with a similar answer that are listed.
 const MAX_SIMILAR: usize = 3;
@@ -29,7 +29,6 @@ const TOLERANCE_DIVISOR: u64 = 10;
 /// A log by which answers are graded.
 #[derive(Debug)]
 pub(crate) struct GradedLog<'a> {
-    report_input: ReportInput<'a>,
     analysis: LogAnalysis<'a>,
     sites: HashMap<Site<'a>, SiteEvidence>,
 }
@@ -120,11 +119,7 @@ impl<'a> GradedLog<'a> {
                 .or_default()
                 .merge(&evidence);
         }
-        Self {
-            report_input,
-            analysis,
-            sites,
-        }
+        Self { analysis, sites }
     }
 
     /// Grades the answer to a request like a scan of the log. Where hosts are not logged, the
@@ -135,7 +130,8 @@ impl<'a> GradedLog<'a> {
         let (mut host, mut client) = (Vec::new(), Vec::new());
         let client_key = counted_client(request.record.client, request.prefix, &mut client);
         let client = self
-            .report_input
+            .analysis
+            .input
             .tally
             .client_number(client_key)
             .unwrap_or(SymbolTables::OTHER);
@@ -196,11 +192,11 @@ impl<'a> GradedLog<'a> {
             );
         }
         let mut sizes = Vec::new();
-        for (view, decision) in self.cells() {
+        for (view, decision) in self.analysis.cells_with_path() {
             let is_here = self.analysis.site_root(view.site) == site;
             let is_other_host =
                 grade.reason == Reason::SameOnOtherHosts && matches!(view.site, Site::Host(_));
-            let path = self.report_input.tally.path(view.path);
+            let path = self.analysis.input.tally.path(view.path);
             let response = view.response();
             if is_here
                 && path == context.path
@@ -220,12 +216,8 @@ impl<'a> GradedLog<'a> {
                 sizes.push(bytes);
             }
             if path != context.path && view.is_probe && (is_here || is_other_host) {
-                let host = if let Site::Host(host) = view.site {
-                    Some(host.to_vec()).filter(|_| !is_here)
-                } else {
-                    None
-                };
-                let rules = self.report_input.tally.rule_list(view.rules);
+                let host = view.site.host().filter(|_| !is_here).map(<[u8]>::to_vec);
+                let rules = self.analysis.input.tally.rule_list(view.rules);
                 let is_like = rules.iter().any(|rule| request.rules.contains(rule));
                 let difference = compared.iter().map(|other| other.abs_diff(bytes)).min();
                 // A distinct answer differs from all answers of a similar size.
@@ -253,30 +245,13 @@ impl<'a> GradedLog<'a> {
         answer
     }
 
-    /// The cells with a path, and the decision for each.
-    fn cells(&self) -> impl Iterator<Item = (CellView<'a>, &Decision)> {
-        let cells = self
-            .report_input
-            .tally
-            .cells()
-            .zip(self.analysis.decisions());
-        cells
-            .chain(
-                self.report_input
-                    .tally
-                    .path_cells()
-                    .zip(self.analysis.path_decisions()),
-            )
-            .filter(|(view, _)| view.path != SymbolTables::OTHER)
-    }
-
     fn name(&self, site: Site<'_>) -> Vec<u8> {
         match site {
             Site::Host(host) => host.to_vec(),
-            Site::Input(input) if self.report_input.sources.is_empty() => {
+            Site::Input(input) if self.analysis.input.sources.is_empty() => {
                 input.to_string().into_bytes()
             }
-            Site::Input(input) => self.report_input.site_name(Site::Input(input)).to_vec(),
+            Site::Input(input) => self.analysis.input.site_name(Site::Input(input)).to_vec(),
         }
     }
 }

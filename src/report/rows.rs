@@ -25,7 +25,7 @@ use crate::log::finding::{RuleId, Severity};
 use crate::log::log_entry::{LogEntry, Outcome};
 use crate::log::source::{RequestId, SourceInfo};
 use crate::soft_404::{Answer, Grade};
-use crate::tally::{self, CellView, SampleContentView, Site, union_span};
+use crate::tally::{self, CellView, SampleContentView, union_span};
 use crate::text::redact::LogText;
 
 /// A cell and the decision for it.
@@ -148,7 +148,6 @@ pub(crate) fn by_path<'a>(
     reason = "members are made of the rules of their items"
 )]
 pub(crate) fn by_rule<'a>(
-    report_input: &ReportInput<'a>,
     analysis: &LogAnalysis<'a>,
     items: &[RowItem<'a>],
     most: usize,
@@ -160,7 +159,7 @@ pub(crate) fn by_rule<'a>(
             .chunks(1)
             .find(|one| one[0] == rule)
             .expect("the item is a member of its rules");
-        let answered = item.answered && report_input.rules.rule(rule).exposes();
+        let answered = item.answered && analysis.input.rules.rule(rule).exposes();
         RowItem {
             rules,
             answered,
@@ -172,7 +171,7 @@ pub(crate) fn by_rule<'a>(
         .zip(items)
         .flat_map(|(at, item)| item.rules.iter().map(move |&rule| (rule, at)))
         .collect::<Vec<_>>();
-    grouped(report_input, &members, most, of_rule, |i| {
+    grouped(&analysis.input, &members, most, of_rule, |i| {
         RowKey::Rule(i.rules[0])
     })
 }
@@ -335,6 +334,7 @@ pub(super) fn row<'a>(
         paths: count_at_least_one(items, |i| i.view.path),
         requests: 0,
         geo: None,
+        block: None,
         other_requests: 0,
         status: commonest_status(items),
         first_time: None,
@@ -396,7 +396,7 @@ fn distinct_rules<'a>(items: &[RowItem<'a>]) -> Cow<'a, [RuleId]> {
 pub(crate) fn by_host<'a>(items: &[RowItem<'a>]) -> Vec<HostRow<'a>> {
     let mut hosts: HashMap<&'a [u8], Vec<&RowItem<'a>>> = HashMap::default();
     for item in items {
-        if let Site::Host(host) = item.view.site {
+        if let Some(host) = item.view.site.host() {
             hosts.entry(host).or_default().push(item);
         }
     }
@@ -556,14 +556,10 @@ pub(crate) struct MissingHits {
 }
 
 impl<'a> OverflowItems<'a> {
-    pub(crate) fn new(report_input: &ReportInput<'a>, analysis: &'a LogAnalysis<'a>) -> Self {
+    pub(crate) fn new(analysis: &'a LogAnalysis<'a>) -> Self {
         let mut overflow = Self::default();
         let mut missing: HashMap<(u32, u32), u64> = HashMap::default();
-        for (view, OverflowDecision { lower, upper }) in report_input
-            .tally
-            .overflow_cells()
-            .zip(analysis.overflow_decisions())
-        {
+        for (view, OverflowDecision { lower, upper }) in analysis.overflow_cells() {
             let is_of_client = view.path == SymbolTables::OTHER;
             if is_of_client && upper.matched {
                 *overflow.matched.entry(view.client).or_default() += view.cell.hits;
@@ -691,7 +687,7 @@ paths = ["/key"]
             paths: true,
             ..RowSelection::default()
         };
-        use_it(&build(&report_input, &analysis, wanted));
+        use_it(&build(&analysis, wanted));
     }
 
     #[test]

@@ -9,7 +9,6 @@ use foldhash::HashMap;
 use super::model::Soft404;
 use super::rows::RowItem;
 use crate::collections::intern::SymbolTables;
-use crate::judge::report_input::ReportInput;
 use crate::judge::rule_status::LogAnalysis;
 use crate::soft_404::{Answer, Grade, HOSTS, Reason};
 use crate::tally::Site;
@@ -31,17 +30,13 @@ struct Soft404Site<'a> {
 }
 
 /// The sites, those with most requests first.
-pub(crate) fn sites<'a>(
-    report_input: &ReportInput<'a>,
-    analysis: &LogAnalysis<'a>,
-    items: &[&RowItem<'a>],
-) -> Vec<Soft404<'a>> {
+pub(crate) fn sites<'a>(analysis: &LogAnalysis<'a>, items: &[&RowItem<'a>]) -> Vec<Soft404<'a>> {
     let mut sites: HashMap<Site<'a>, Soft404Site<'a>> = HashMap::default();
     for item in items.iter().filter(|item| item.has_grade(Answer::Soft404)) {
         let scope = analysis.site_root(item.view.site);
         let site = sites.entry(scope).or_default();
         if site.names.is_empty() {
-            site.names.push(report_input.site_name(scope));
+            site.names.push(analysis.input.site_name(scope));
             site.is_host = matches!(scope, Site::Host(_));
         }
         site.add(item);

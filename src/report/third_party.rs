@@ -47,14 +47,13 @@ struct ClientSigns {
 /// The clients whose hits a third party may have caused, if they have fewer distinct paths than
 /// this. `subject` is what a client is judged as, if it is judged.
 pub(super) fn third_party_bounds<'a>(
-    report_input: &ReportInput<'a>,
-    analysis: &LogAnalysis<'_>,
+    analysis: &LogAnalysis<'a>,
     subject: impl Fn(Client<'a>) -> Option<Client<'a>>,
 ) -> HashMap<Client<'a>, u64> {
-    let tally = report_input.tally;
+    let tally = analysis.input.tally;
     let mut signs: HashMap<Client<'a>, ClientSigns> = HashMap::new();
-    let with_agents = LazyCell::new(|| inputs_with_agents(report_input));
-    for (view, decision) in tally.cells().zip(analysis.decisions()) {
+    let with_agents = LazyCell::new(|| inputs_with_agents(&analysis.input));
+    for (view, decision) in analysis.cells() {
         if !decision.reported || view.client == SymbolTables::OTHER {
             continue;
         }
@@ -63,12 +62,12 @@ pub(super) fn third_party_bounds<'a>(
         };
         let sample = view.sample();
         let input = sample.position.input;
-        let path_bound = match rows::sample(report_input, sample).user_agent {
+        let path_bound = match rows::sample(&analysis.input, sample).user_agent {
             Some(agent) => agent_bound(agent.raw()),
             None if with_agents.contains(&input) => 0,
             None => MANY_PROBES,
         };
-        let is_of_client = |rule| report_input.rules.rule(rule).subject == RuleSubject::Client;
+        let is_of_client = |rule| analysis.input.rules.rule(rule).subject == RuleSubject::Client;
         let path_bound = if analysis
             .list(decision)
             .iter()

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::rows::{RowItem, sample};
-use crate::collections::intern::SymbolTables;
 use crate::judge::report_input::ReportInput;
 use crate::judge::rule_status::LogAnalysis;
 use crate::log::finding::{RuleId, Severity};
@@ -441,26 +440,18 @@ const LIMIT: &str = "--max-requests";
 
 /// The paths with a distinct or an uncertain answer of the site `origin`, those of logs without
 /// hosts included.
-pub(crate) fn select<'a>(
-    report_input: &ReportInput<'a>,
-    analysis: &'a LogAnalysis<'a>,
-    origin: &Origin,
-) -> Selection {
-    let tally = report_input.tally;
-    let decided = tally
-        .cells()
-        .zip(analysis.decisions())
-        .chain(tally.path_cells().zip(analysis.path_decisions()));
-    let items = decided
+pub(crate) fn select<'a>(analysis: &'a LogAnalysis<'a>, origin: &Origin) -> Selection {
+    let items = analysis
+        .cells_with_path()
         .filter(|(_, decision)| decision.reported)
         .map(|(view, decision)| RowItem::new(analysis, view, decision));
     let is_asked =
         |item: &RowItem<'_>| item.has_grade(Answer::Distinct) || item.has_grade(Answer::Uncertain);
     let mut paths: BTreeMap<String, VerifiedPath> = BTreeMap::new();
     let (mut selected, mut skipped) = (HashSet::default(), HashMap::default());
-    for item in items.filter(|item| item.view.path != SymbolTables::OTHER && is_asked(item)) {
+    for item in items.filter(is_asked) {
         let key = item.view.path;
-        match path_of(report_input, &item, origin) {
+        match path_of(&analysis.input, &item, origin) {
             Ok(path) => {
                 selected.insert(key);
                 paths

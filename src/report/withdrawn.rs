@@ -12,10 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::anonymize::Privacy;
 use super::model::RowKey;
 use super::novelty::display_key;
-use crate::judge::report_input::ReportInput;
-use crate::judge::rule_status::LogAnalysis;
-use crate::judge::rule_status::{ResponseNumbers, response_from_numbers, response_numbers};
-use crate::judge::site::RuleHashes;
+use crate::judge::rule_status::{
+    LogAnalysis, ResponseNumbers, response_from_numbers, response_numbers, rule_hashes,
+};
 use crate::log::finding::Severity;
 use crate::soft_404::{Answer, GradeCandidate, PathShape, ShapeNumbers, path_hash};
 use crate::text::redact::LogText;
@@ -65,15 +64,8 @@ impl ListedAnswers {
     /// Removes and returns the answers that are soft 404s by the evidence of this run and earlier
     /// ones, the most severe first. An answer that is uncertain, or whose site has no lines in this
     /// run, stays.
-    pub(crate) fn withdraw(
-        &mut self,
-        report_input: &ReportInput<'_>,
-        analysis: &LogAnalysis<'_>,
-    ) -> Vec<WithdrawnAnswer> {
-        let (hashes, sites) = (
-            rule_hashes(report_input),
-            analysis.sites_by_hash(report_input),
-        );
+    pub(crate) fn withdraw(&mut self, analysis: &LogAnalysis<'_>) -> Vec<WithdrawnAnswer> {
+        let (hashes, sites) = (rule_hashes(analysis.input.rules), analysis.sites_by_hash());
         let mut withdrawn = Vec::new();
         self.0.retain(|listed| {
             let Some(&site) = sites.get(&listed.site) else {
@@ -109,33 +101,19 @@ impl ListedAnswers {
     }
 
     /// Adds the answers that a report lists.
-    pub(crate) fn record(
-        &mut self,
-        report_input: &ReportInput<'_>,
-        analysis: &LogAnalysis<'_>,
-        privacy: &Privacy,
-    ) {
-        let hashes = rule_hashes(report_input);
-        let cells = report_input
-            .tally
-            .cells()
-            .zip(analysis.decisions())
-            .filter(|(view, _)| !view.is_other());
-        for (view, decision) in cells.chain(
-            report_input
-                .tally
-                .path_cells()
-                .zip(analysis.path_decisions()),
-        ) {
+    pub(crate) fn record(&mut self, analysis: &LogAnalysis<'_>, privacy: &Privacy) {
+        let hashes = rule_hashes(analysis.input.rules);
+        for (view, decision) in analysis.cells_with_path() {
             if !decision.reported || !decision.answered {
                 continue;
             }
-            let (path, response) = (report_input.tally.path(view.path), view.response());
+            let (path, response) = (analysis.input.tally.path(view.path), view.response());
             let listed = ListedAnswer {
-                site: analysis.site_hash(report_input, view.site),
+                site: analysis.site_hash(view.site),
                 path: path_hash(path),
                 shape: PathShape::new(path).into(),
-                rules: report_input
+                rules: analysis
+                    .input
                     .tally
                     .rule_list(view.rules)
                     .iter()
@@ -143,7 +121,7 @@ impl ListedAnswers {
                     .collect(),
                 responses: vec![response_numbers(&response)],
                 key: privacy.answer_key(display_key(
-                    report_input.rules,
+                    analysis.input.rules,
                     RowKey::Answer(
                         view.site.host().map(LogText::new),
                         path.into(),
@@ -177,16 +155,6 @@ impl ListedAnswers {
         }
         self.0.push(listed);
     }
-}
-
-fn rule_hashes(report_input: &ReportInput<'_>) -> RuleHashes {
-    RuleHashes::new(
-        report_input
-            .rules
-            .rules()
-            .iter()
-            .map(|rule| rule.id.as_str()),
-    )
 }
 
 #[cfg(test)]

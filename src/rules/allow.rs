@@ -111,13 +111,6 @@ impl AllowList {
             .map(|number| number as u16)
     }
 
-    /// Whether an entry names a client, for any paths: a client that is trusted for some requests
-    /// must not be blocked. User agents do not count.
-    #[must_use]
-    pub fn names(&self, client: Client<'_>) -> bool {
-        self.entries.iter().any(|entry| entry.names_client(client))
-    }
-
     /// Whether an entry names an address in a network.
     #[must_use]
     pub fn overlaps(&self, network: &IpNet) -> bool {
@@ -380,7 +373,13 @@ mod tests {
              [[allow]]\nreason = 'robots'\nagents = ['Googlebot']\n",
         )
         .unwrap();
-        let names = |client: &str| allowed.names(Client::parse(client.as_bytes()));
+        let names = |client: &str| {
+            let client = Client::parse(client.as_bytes());
+            allowed
+                .entries
+                .iter()
+                .any(|entry| entry.names_client(client))
+        };
         assert!(names("192.0.2.3") && names("::ffff:192.0.2.3") && names("scan.example.net"));
         assert!(!names("192.0.2.16") && !names("203.0.113.1") && !names("-"));
         let overlaps = |text| allowed.overlaps(&parse_network(text).unwrap());

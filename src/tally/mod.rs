@@ -33,7 +33,7 @@ pub(crate) use evidence::TallyEvidence;
 pub(crate) use import::{ImportRemap, ImportedKey};
 pub(crate) use minutes::{MinuteCounts, MinuteKey};
 pub(crate) use time_counts::{ListedTimes, TimeCounts, TimeUnit, WEEK_HOURS};
-pub(crate) use unmatched::{UnmatchedPath, UnmatchedRequests};
+pub(crate) use unmatched::UnmatchedRequests;
 pub(crate) use unmatched_answers::{SizeSpan, UnmatchedAnswers};
 
 use crate::collections::intern::SymbolTables;

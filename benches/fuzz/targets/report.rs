@@ -45,7 +45,7 @@ fn report(whole: &MergedReport, rules: &RuleSet) -> Vec<u8> {
     let material = whole.report_input(rules, ReportFilter::default());
     let context = LogAnalysis::new(&material);
     let wanted = RowSelection::COMPLETE;
-    let mut report = build(&material, &context, wanted);
+    let mut report = build(&context, wanted);
     (report.log_host, report.period, report.prefix) = (whole.log_host.clone(), whole.period.clone(), whole.prefix);
     let mut out = Vec::new();
     render(&report, &RenderOptions { format: OutputFormat::Json, ..RenderOptions::default() }, &mut out).expect("writing to memory does not fail");

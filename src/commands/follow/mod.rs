@@ -27,7 +27,7 @@ use super::metrics::FollowMetrics;
 use super::signals::FollowSignals;
 use super::{Exit, FollowSettings, message, server_logs};
 use crate::alert_sinks::{AlertSinkSettings, AlertSinks, ChildSettings, SystemdNotifier};
-use crate::alerting::{self, AlertDetector, AlertSampleRef, HitEvent, ObservedHit};
+use crate::alerting::{self, AlertDetector, HitEvent, ObservedHit};
 use crate::block::ProxyRanges;
 use crate::geoip::GeoDatabases;
 use crate::input::pipe::{Pipe, STDIN};
@@ -625,14 +625,12 @@ impl FollowRuntime<'_> {
             requests: live.requests,
             matched: live.matched,
             reported: hit.rules,
-            request: AlertSampleRef {
-                id: hit.id,
-                source: hit.source,
-                line: hit.line,
-                method: hit.method,
-                target: hit.target,
-                status: hit.status,
-            },
+            id: hit.id,
+            source: hit.source,
+            line: hit.line,
+            method: hit.method,
+            target: hit.target,
+            status: hit.status,
         };
         let mut result = Ok(());
         self.detector.observe(&event, &mut |raised| {

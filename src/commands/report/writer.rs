@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::run::ReportRun;
-use crate::commands::block::log_origin;
+use crate::commands::block::is_forwarded;
 use crate::commands::common::apps;
 use crate::commands::error::CommandError;
 use crate::commands::message;
@@ -19,8 +19,7 @@ use crate::log::time::{Period, PeriodUnit};
 use crate::render::html::{self, PAGE_FILE, PageOptions};
 use crate::render::mail::{self, RunSummary};
 use crate::render::{GroupBy, OutputFormat, RenderOptions, render};
-use crate::report::block_candidates::block_decisions;
-use crate::report::block_list::LogOrigin;
+use crate::report::block_candidates::decide_blocks;
 use crate::report::build::{LogAnalysis, RowSelection, build};
 use crate::report::merge::{MergeError, MergedReport, ReportMerger};
 use crate::report::model::ReportModel;
@@ -58,8 +57,8 @@ pub(super) struct ReportWriter<'r> {
     mail: Option<Vec<u8>>,
     /// Number of folders that are worth a mail.
     notable: usize,
-    /// What is known about the clients of the logs.
-    origin: LogOrigin,
+    /// A proxy wrote the logs, and its address is not known.
+    is_forwarded: bool,
     /// What is left of an earlier report of a period was renamed.
     pub(super) has_set_aside: bool,
 }
@@ -98,7 +97,7 @@ impl<'r> ReportWriter<'r> {
             is_first,
             mail: None,
             notable: 0,
-            origin: log_origin(&run.settings.scan, has_forwarded),
+            is_forwarded: is_forwarded(&run.settings.scan, has_forwarded),
             has_set_aside: false,
         }
     }
@@ -437,51 +436,31 @@ impl<'r> ReportWriter<'r> {
         } = self.run;
         pool.install(|| {
             let analysis = LogAnalysis::with_history(report_input, &state.sites);
-            analysis.update_history(report_input, &mut state.sites, self.run.now().cast_signed());
-            let mut report = build(report_input, &analysis, wanted);
+            analysis.update_history(&mut state.sites, self.run.now().cast_signed());
+            let mut report = build(&analysis, wanted);
             report.log_host = Some(log_host.clone());
             report.prefix = settings.scan.client.prefix;
             report.period = folder.part.period.map(Period::label);
             self.attach_problems(&mut report.inputs);
             let policy = self.run.policy();
-            report.proxied = ProxiedClients::find(
-                report_input.tally,
-                policy.proxies(),
-                self.origin.is_forwarded,
-            );
+            report.proxied =
+                ProxiedClients::find(report_input.tally, policy.proxies(), self.is_forwarded);
             // The lines of this run are in a report of all rows once; other reports of the folder
             // have those of earlier runs too.
             let is_of_run =
                 wanted.pairs && std::ptr::eq(report_input.tally, &raw const folder.part.tally);
             let mut withdrawn = Vec::new();
             if is_of_run {
-                withdrawn = self
-                    .run
-                    .privacy
-                    .withdrawn(state.listed.withdraw(report_input, &analysis));
-                state
-                    .listed
-                    .record(report_input, &analysis, &self.run.privacy);
+                withdrawn = self.run.privacy.withdrawn(state.listed.withdraw(&analysis));
+                state.listed.record(&analysis, &self.run.privacy);
             }
+            decide_blocks(&mut report, &analysis, &policy, settings.block.max);
             if !settings.block_lists.is_empty() && is_of_run {
                 let BlockState {
                     ledger, not_listed, ..
                 } = state.block.get_or_insert_with(BlockState::default);
-                not_listed.add(ledger.add_report(
-                    &report,
-                    report_input,
-                    &analysis,
-                    &policy,
-                    self.origin,
-                ));
+                not_listed.add(ledger.add_report(&report, &analysis, &policy, self.is_forwarded));
             }
-            report.blocks = Some(block_decisions(
-                &report,
-                report_input,
-                &analysis,
-                &policy,
-                settings.block.max,
-            ));
             self.run.add_geo(&mut report);
             consume(&report, &withdrawn, state)
         })

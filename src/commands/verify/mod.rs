@@ -50,11 +50,7 @@ fn run_verify(settings: &VerifySettings) -> Result<Exit, CommandError> {
     given.rule_context.print_warnings(&settings.scan);
     let scanned = given.scan_logs()?;
     let (selection, is_damaged) = given.with_report_input(scanned.as_ref(), |report_input| {
-        verify::select(
-            report_input,
-            &LogAnalysis::new(report_input),
-            &settings.site,
-        )
+        verify::select(&LogAnalysis::new(report_input), &settings.site)
     })?;
     let selection = selection.unwrap_or_default();
     if settings.dry_run {

@@ -12,6 +12,7 @@
 //! latest answers are kept for another grade. The grader takes new evidence of a site once it has
 //! grown by an eighth, so that a flood of answers costs little.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::hash::BuildHasher;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use std::time::Duration;
 use foldhash::fast::RandomState;
 use foldhash::{HashMap, HashSet};
 
-use super::saved::{AnswerParts, SavedAnswer, SavedAnswers, SavedRequest};
+use super::saved::{SavedAnswer, SavedAnswers, SavedRequest};
 use super::settle::{Arrival, Probe, RecentProbes, Waiting};
 use super::{Decision, RuleStatus, decide, required_context};
 use crate::alerting::FIND_SEVERITY;
@@ -55,83 +56,57 @@ const MAX_PENDING_BYTES: usize = 2_048;
 /// A site by number: a host, or the rotated siblings of a log where hosts are not logged.
 type SiteId = u32;
 
-/// What the analysis needs of a hit.
-#[derive(Debug, Clone, Copy)]
+/// What the analysis needs of a hit, with the numbers of its site, its client and its path.
+#[derive(Debug, Clone)]
 pub(crate) struct LiveHitContext<'a> {
     /// The client.
     pub client: Client<'a>,
     /// The normalized path.
-    pub path: &'a [u8],
-    /// The virtual host in lower case, if one was logged.
-    pub host: Option<&'a [u8]>,
-    /// The common part of the names of the log and its rotated siblings.
-    pub family: &'a [u8],
+    path: &'a [u8],
+    /// The site.
+    pub site: SiteName<'a>,
     /// The response of the site.
-    pub response: Response,
+    response: Response,
     /// The time of the request.
-    pub time: Option<LogTime>,
-}
-
-/// The site, the client and the path of a hit, as identifiers.
-#[derive(Debug, Clone)]
-pub(crate) struct ResolvedIds {
-    site: Option<SiteId>,
-    /// Its hash.
-    client: u64,
+    time: Option<LogTime>,
+    site_id: Option<SiteId>,
+    /// The hash of the client.
+    key: u64,
     probe: Probe,
 }
 
 /// A line that matched, and its log.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LiveLine<'a> {
     /// The generation of the log.
     pub generation: u64,
     /// The log's path.
-    pub source: &'a [u8],
+    pub source: Cow<'a, [u8]>,
     /// The common part of the names of the log and its rotated siblings.
-    pub family: &'a [u8],
+    pub family: Cow<'a, [u8]>,
     /// Bytes from the start of the log's text.
     pub offset: u64,
     /// The line's number, from 1.
     pub line: u64,
     /// The line.
-    pub text: &'a [u8],
+    pub text: Cow<'a, [u8]>,
     /// Whether a log format matches it.
     pub parsed: bool,
     /// All rules it matched, sorted.
-    pub rules: &'a [RuleId],
+    pub rules: Cow<'a, [RuleId]>,
     /// An earlier run read it: the text is the request as alerts print it.
     pub is_saved: bool,
 }
 
-/// A request held until its client proves to be a prober: an owned [`LiveLine`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct PendingHit {
-    pub(super) generation: u64,
-    pub(super) source: Box<[u8]>,
-    pub(super) family: Box<[u8]>,
-    pub(super) offset: u64,
-    pub(super) line: u64,
-    pub(super) text: Box<[u8]>,
-    pub(super) parsed: bool,
-    pub(super) rules: Box<[RuleId]>,
-    pub(super) is_saved: bool,
-}
-
-impl PendingHit {
-    /// Copies the line.
-    #[must_use]
-    pub(crate) fn new(line: &LiveLine<'_>) -> Self {
-        Self {
-            generation: line.generation,
-            source: line.source.into(),
-            family: line.family.into(),
-            offset: line.offset,
-            line: line.line,
-            text: line.text.into(),
-            parsed: line.parsed,
-            rules: line.rules.into(),
-            is_saved: line.is_saved,
+impl LiveLine<'_> {
+    /// Copies the line, to hold it back or to grade it again.
+    pub(crate) fn to_held(&self) -> LiveLine<'static> {
+        LiveLine {
+            source: self.source.to_vec().into(),
+            family: self.family.to_vec().into(),
+            text: self.text.to_vec().into(),
+            rules: self.rules.to_vec().into(),
+            ..*self
         }
     }
 
@@ -139,38 +114,21 @@ impl PendingHit {
     pub(super) fn id(&self) -> (u64, u64) {
         (self.generation, self.offset)
     }
-
-    /// The held line.
-    #[must_use]
-    pub(crate) fn line(&self) -> LiveLine<'_> {
-        LiveLine {
-            generation: self.generation,
-            source: &self.source,
-            family: &self.family,
-            offset: self.offset,
-            line: self.line,
-            text: &self.text,
-            parsed: self.parsed,
-            rules: &self.rules,
-            is_saved: self.is_saved,
-        }
-    }
 }
 
 /// The analysis of what was seen so far.
 #[derive(Debug)]
 pub(crate) struct LiveAnalysis<'r> {
     rules: &'r RuleSet,
-    level: Severity,
-    outcomes: &'r [Outcome],
-    declared_apps: &'r [RuleId],
+    filter: ReportFilter<'r>,
     sites: Interner<Box<[u8]>>,
     app_evidence: AppEvidence<SiteId>,
     apps: DetectedApps<SiteId>,
     /// By the hash of a client, whose text may be long.
     conditions: Vec<(&'r WithClient, LruMap<u64, DistinctPaths>)>,
-    answers: LiveAnswers,
-    pending: LruMap<u64, Vec<PendingHit>>,
+    /// The answers of all sites.
+    pub answers: LiveAnswers,
+    pending: LruMap<u64, Vec<LiveLine<'static>>>,
     state: RandomState,
 }
 
@@ -255,14 +213,14 @@ impl DistinctPaths {
 }
 
 impl<'r> LiveAnalysis<'r> {
-    /// An empty analysis; `declared_apps` run on all sites.
+    /// An analysis that has seen no line, with the site history and the answers of earlier runs.
     #[must_use]
-    pub(crate) fn new(rules: &'r RuleSet, filter: ReportFilter<'r>) -> Self {
-        let ReportFilter {
-            min_severity: level,
-            outcomes,
-            apps: declared_apps,
-        } = filter;
+    pub(crate) fn new(
+        rules: &'r RuleSet,
+        filter: ReportFilter<'r>,
+        history: SiteHistory,
+        saved: SavedAnswers,
+    ) -> Self {
         let mut conditions: Vec<&WithClient> = rules
             .rules()
             .iter()
@@ -270,106 +228,50 @@ impl<'r> LiveAnalysis<'r> {
             .collect();
         conditions.sort_unstable();
         conditions.dedup();
+        let (mut sites, mut answers) = (Interner::default(), LiveAnswers::new(rules, history));
+        let (earlier, withdrawn) = saved.into_parts();
+        answers.withdrawn.extend(withdrawn);
+        for answer in earlier {
+            if let Some(site) = site_id(&mut sites, answer.site()) {
+                answers.restore(site, &answer, rules);
+            }
+        }
         Self {
             rules,
-            level,
-            outcomes,
-            declared_apps,
-            sites: Interner::default(),
+            filter,
+            sites,
             app_evidence: AppEvidence::default(),
-            apps: DetectedApps::from_evidence(std::iter::empty(), declared_apps),
+            apps: DetectedApps::from_evidence(std::iter::empty(), filter.apps),
             conditions: conditions
                 .into_iter()
                 .map(|condition| (condition, LruMap::new(MAX_CLIENTS)))
                 .collect(),
-            answers: LiveAnswers::new(rules, SiteHistory::default()),
+            answers,
             pending: LruMap::new(MAX_PENDING_CLIENTS),
             state: RandomState::default(),
         }
-    }
-
-    /// Adds the site history of earlier runs.
-    #[must_use]
-    pub(crate) fn with_history(self, history: SiteHistory) -> Self {
-        Self {
-            answers: LiveAnswers::new(self.rules, history),
-            ..self
-        }
-    }
-
-    /// Adds the answers of an earlier run.
-    #[must_use]
-    pub(crate) fn with_answers(mut self, saved: SavedAnswers) -> Self {
-        let (answers, withdrawn) = saved.into_parts();
-        self.answers.withdrawn.extend(withdrawn);
-        for answer in answers {
-            let host = if let SiteName::Host(name) = answer.site() {
-                Some(name)
-            } else {
-                None
-            };
-            if let Some(site) = site(&mut self.sites, host, answer.family()) {
-                self.answers.restore(site, &answer, self.rules);
-            }
-        }
-        self
-    }
-
-    /// The site history for the next run. `now` is in seconds since 1970.
-    #[must_use]
-    pub(crate) fn history(&mut self, now: i64) -> &SiteHistory {
-        self.answers.history(now)
-    }
-
-    /// The answers for the next run. `request_of` writes the request of a line.
-    pub(crate) fn saved_answers(
-        &self,
-        request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>,
-    ) -> SavedAnswers {
-        self.answers.saved(request_of)
     }
 
     /// Records sizes of home pages from a run of lines.
     pub(crate) fn record_home_pages(&mut self, homes: &Homes, names: &SymbolTables, family: &[u8]) {
         for (host, bytes) in homes.iter() {
             let host = (host != SymbolTables::NO_HOST).then(|| &**names.hosts.resolve(host));
-            if let Some(site) = site(&mut self.sites, host, family) {
-                self.answers
-                    .record_home(site, site_name(host, family), bytes);
+            let name = SiteName::new(host, family);
+            if let Some(site) = site_id(&mut self.sites, name) {
+                self.answers.record_home(site, name, bytes);
             }
         }
     }
 
-    /// Sets the time since the start of the run.
-    pub(crate) fn set_clock(&mut self, clock: Duration) {
-        self.answers.clock = clock;
-    }
-
-    /// Records the latest time of a run of lines.
-    pub(crate) fn record_time(&mut self, family: &[u8], time: LogTime) {
-        self.answers.record_time(family, time);
-    }
-
-    /// Updates the grades, and returns the hits whose grade changed or is settled.
-    pub(crate) fn regrade(&mut self) -> Vec<AnswerChange> {
-        self.answers.regrade(false)
-    }
-
-    /// Grades again by all evidence, however little is new.
-    pub(crate) fn regrade_all(&mut self) -> Vec<AnswerChange> {
-        self.answers.update_grader_for_all();
-        self.answers.regrade(false)
-    }
-
-    /// Grades again by all evidence, and settles every grade.
-    pub(crate) fn settle_all(&mut self) -> Vec<AnswerChange> {
-        self.answers.update_grader_for_all();
-        self.answers.regrade(true)
-    }
-
     /// Stores a hit whose grade may change.
-    pub(crate) fn track_answer(&mut self, ids: &ResolvedIds, graded: &GradedResponse<'_>) {
-        self.answers.track(ids, graded);
+    pub(crate) fn track_answer(
+        &mut self,
+        context: &LiveHitContext<'_>,
+        grade: Grade,
+        line: &LiveLine<'_>,
+    ) {
+        let may_alert = answered_severity(self.rules, &line.rules) >= FIND_SEVERITY;
+        self.answers.track(context, grade, may_alert, line);
     }
 
     /// Records evidence of apps from a run of lines.
@@ -388,20 +290,31 @@ impl<'r> LiveAnalysis<'r> {
         gathered.merge(app_evidence, |host| host, client);
         for (app, host, few) in gathered.iter() {
             let host = (host != SymbolTables::NO_HOST).then(|| &**names.hosts.resolve(host));
-            if let Some(site) = site(sites, host, family) {
+            if let Some(site) = site_id(sites, SiteName::new(host, family)) {
                 self.app_evidence.gather(app, site, few);
             }
         }
-        self.apps = DetectedApps::from_evidence(self.app_evidence.iter(), self.declared_apps);
+        self.apps = DetectedApps::from_evidence(self.app_evidence.iter(), self.filter.apps);
     }
 
-    /// Resolves the site and the client of a hit.
-    pub(crate) fn resolve(&mut self, context: &LiveHitContext<'_>) -> ResolvedIds {
-        let site = site(&mut self.sites, context.host, context.family);
-        ResolvedIds {
+    /// The context of a hit: its client, the normalized path, its site, the response and the time.
+    pub(crate) fn context<'a>(
+        &mut self,
+        client: Client<'a>,
+        path: &'a [u8],
+        site: SiteName<'a>,
+        response: Response,
+        time: Option<LogTime>,
+    ) -> LiveHitContext<'a> {
+        LiveHitContext {
+            client,
+            path,
             site,
-            client: self.state.hash_one(context.client),
-            probe: Probe::new(context.path),
+            response,
+            time,
+            site_id: site_id(&mut self.sites, site),
+            key: self.state.hash_one(client),
+            probe: Probe::new(path),
         }
     }
 
@@ -411,11 +324,10 @@ impl<'r> LiveAnalysis<'r> {
         &mut self,
         (matched, is_probe): (&[RuleId], bool),
         context: &LiveHitContext<'_>,
-        ids: &ResolvedIds,
         so_far: RequestsSoFar,
-    ) -> Vec<PendingHit> {
+    ) -> Vec<LiveLine<'static>> {
         let answer = CommonAnswer::new(&context.response);
-        if let Some(site) = ids.site.filter(|_| is_probe) {
+        if let Some(site) = context.site_id.filter(|_| is_probe) {
             let client = Some(context.client.stable_hash() as u16);
             let hours = context.time.map(|time| Hours::new(time.utc, time.utc));
             let sent = SentResponse {
@@ -423,13 +335,8 @@ impl<'r> LiveAnalysis<'r> {
                 client,
                 hours,
             };
-            self.answers.record(
-                site,
-                site_name(context.host, context.family),
-                ids.probe,
-                matched,
-                &sent,
-            );
+            self.answers
+                .record(site, context.site, context.probe, matched, &sent);
         }
         if context.client.is_unknown() {
             return Vec::new();
@@ -444,13 +351,14 @@ impl<'r> LiveAnalysis<'r> {
                     && (condition.classes.is_empty() || condition.classes.contains(&rule.class))
             };
             let strong = |rule: &RuleId| {
-                counts(self.rules.rule(*rule)) && self.suppressing_app(*rule, ids.site).is_none()
+                counts(self.rules.rule(*rule))
+                    && self.suppressing_app(*rule, context.site_id).is_none()
             };
             let is_strong = matched.iter().any(strong);
             let enough = condition.distinct_paths as usize;
             let distinct = self.conditions[at]
                 .1
-                .get_or_insert_with(ids.client, DistinctPaths::default);
+                .get_or_insert_with(context.key, DistinctPaths::default);
             let was_prober = distinct.is_prober(condition);
             distinct.so_far = so_far;
             if is_strong && distinct.paths.len() < enough && !distinct.paths.contains(&path) {
@@ -459,7 +367,7 @@ impl<'r> LiveAnalysis<'r> {
             if let (true, true, CommonAnswer::Given(status, size)) =
                 (is_strong, condition.same_answer, answer)
             {
-                is_proven |= distinct.add_answer(ids.site, (status, size), path, enough);
+                is_proven |= distinct.add_answer(context.site_id, (status, size), path, enough);
             }
             distinct.responses.add(
                 (is_strong, is_answered),
@@ -469,7 +377,7 @@ impl<'r> LiveAnalysis<'r> {
             is_proven |= !was_prober && distinct.is_prober(condition);
         }
         if is_proven {
-            self.pending.remove(&ids.client).unwrap_or_default()
+            self.pending.remove(&context.key).unwrap_or_default()
         } else {
             Vec::new()
         }
@@ -480,32 +388,26 @@ impl<'r> LiveAnalysis<'r> {
         &self,
         matched: &[RuleId],
         context: &LiveHitContext<'_>,
-        ids: &ResolvedIds,
         kept: &mut Vec<RuleId>,
     ) -> Decision {
-        let rule_status = |rule| self.rule_status(rule, ids, &context.response);
+        let rule_status = |rule| self.rule_status(rule, context);
         let status = context.response.status;
         let grade = || {
-            ids.site.map_or(Grade::DISTINCT, |site| {
+            context.site_id.map_or(Grade::DISTINCT, |site| {
                 self.answers
-                    .grade(site, &ids.probe, matched, &context.response)
+                    .grade(site, &context.probe, matched, &context.response)
             })
         };
         let decision = decide(
             self.rules,
-            self.level,
+            self.filter.min_severity,
             matched,
             status,
             rule_status,
             grade,
             kept,
         );
-        decision.filter_outcome(self.outcomes, Outcome::from_status(status))
-    }
-
-    /// The severity of an answer that matched these rules, if it is distinct.
-    pub(crate) fn answered_severity(&self, matched: &[RuleId]) -> Severity {
-        answered_severity(self.rules, matched)
+        decision.filter_outcome(self.filter.outcomes, Outcome::from_status(status))
     }
 
     /// Whether a request that is no finding becomes one if its client proves to be a prober.
@@ -517,7 +419,7 @@ impl<'r> LiveAnalysis<'r> {
     }
 
     /// Holds a request that is no finding yet. If there is no space, the oldest is dropped.
-    pub(crate) fn hold(&mut self, client: Client<'_>, hit: PendingHit) {
+    pub(crate) fn hold(&mut self, client: Client<'_>, hit: LiveLine<'static>) {
         if hit.text.len() > MAX_PENDING_BYTES || client.is_unknown() {
             return;
         }
@@ -536,15 +438,17 @@ impl<'r> LiveAnalysis<'r> {
         required_context(self.rules, rules)
     }
 
-    fn rule_status(&self, rule: RuleId, ids: &ResolvedIds, response: &Response) -> RuleStatus {
+    fn rule_status(&self, rule: RuleId, context: &LiveHitContext<'_>) -> RuleStatus {
         let is_met = |condition: &WithClient| {
             let known = self
                 .conditions
                 .iter()
                 .find(|(known, _)| *known == condition);
             known
-                .and_then(|(_, clients)| clients.peek(&ids.client))
-                .is_some_and(|distinct| distinct.meets(condition, ids.site, response))
+                .and_then(|(_, clients)| clients.peek(&context.key))
+                .is_some_and(|distinct| {
+                    distinct.meets(condition, context.site_id, &context.response)
+                })
         };
         if self
             .rules
@@ -558,14 +462,14 @@ impl<'r> LiveAnalysis<'r> {
         if self.rules.rule(rule).counts_requests() {
             return RuleStatus::Dropped;
         }
-        self.suppressing_app(rule, ids.site)
+        self.suppressing_app(rule, context.site_id)
             .map_or(RuleStatus::Active, RuleStatus::Suppressed)
     }
 
     /// The app that suppresses a rule on a site.
     fn suppressing_app(&self, rule: RuleId, site: Option<SiteId>) -> Option<RuleId> {
         let run = |app: &RuleId| {
-            site.map_or(self.declared_apps.contains(app), |site| {
+            site.map_or(self.filter.apps.contains(app), |site| {
                 self.apps.runs(*app, site)
             })
         };
@@ -577,11 +481,6 @@ impl<'r> LiveAnalysis<'r> {
     }
 }
 
-/// A site as the site history identifies it.
-fn site_name<'n>(host: Option<&'n [u8]>, family: &'n [u8]) -> SiteName<'n> {
-    host.map_or(SiteName::Log(family), SiteName::Host)
-}
-
 fn answered_severity(rules: &RuleSet, matched: &[RuleId]) -> Severity {
     matched
         .iter()
@@ -591,12 +490,10 @@ fn answered_severity(rules: &RuleSet, matched: &[RuleId]) -> Severity {
 }
 
 /// The number of a site; `None` if there are too many.
-fn site(sites: &mut Interner<Box<[u8]>>, host: Option<&[u8]>, family: &[u8]) -> Option<SiteId> {
+fn site_id(sites: &mut Interner<Box<[u8]>>, site: SiteName<'_>) -> Option<SiteId> {
     // Neither a path nor a host begins with NUL, so the keys cannot collide.
-    let key = match host {
-        Some(host) => host.to_vec(),
-        None => [&b"\0"[..], family].concat(),
-    };
+    let kind = if site.is_host { &b""[..] } else { b"\0" };
+    let key = [kind, site.name].concat();
     if sites.keys().len() >= MAX_SITES {
         return sites.find(&*key);
     }
@@ -615,38 +512,23 @@ const EAGER_CHANGES: usize = 16;
 /// Sites without a response for this long are dropped from the history.
 const MAX_AGE: Duration = Duration::from_secs(60 * 24 * 60 * 60);
 
-/// An answer with its grade, and the line it is from.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct GradedResponse<'a> {
-    /// The response of the site.
-    pub response: Response,
-    /// Its grade.
-    pub grade: Grade,
-    /// The severity if it is distinct.
-    pub severity: Severity,
-    /// The time of the request.
-    pub time: Option<LogTime>,
-    /// The line.
-    pub line: &'a LiveLine<'a>,
-}
-
 /// An answer that was graded and may be graded again.
 #[derive(Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
-struct TrackedAnswer {
-    probe: Probe,
-    response: Response,
-    grade: Grade,
-    arrival: Arrival,
+pub(super) struct TrackedAnswer {
+    pub(super) probe: Probe,
+    pub(super) response: Response,
+    pub(super) grade: Grade,
+    pub(super) arrival: Arrival,
     /// It is a find.
-    is_settled: bool,
+    pub(super) is_settled: bool,
     /// It is one because it stood out.
-    stood_out: bool,
+    pub(super) stood_out: bool,
     /// The site refused a path beside it, or it stands out against later answers too.
-    is_supported: bool,
+    pub(super) is_supported: bool,
     /// As severe as a find that raises an alert, by default.
-    may_alert: bool,
-    line: PendingHit,
+    pub(super) may_alert: bool,
+    pub(super) line: LiveLine<'static>,
 }
 
 impl TrackedAnswer {
@@ -680,7 +562,7 @@ pub(crate) enum AnswerEvent {
 #[derive(Debug)]
 pub(crate) struct AnswerChange {
     /// The line.
-    pub line: PendingHit,
+    pub line: LiveLine<'static>,
     /// What changed.
     pub event: AnswerEvent,
 }
@@ -716,11 +598,11 @@ pub(crate) struct LiveAnswers {
     /// The number of changes.
     change_count: u64,
     /// The time since the start of the run.
-    clock: Duration,
+    pub clock: Duration,
     /// The latest times of the logs, by the common part of the names of rotated siblings.
     log_times: HashMap<Box<[u8]>, i64>,
     /// Finds that are tracked no more, or were never.
-    untracked_finds: Vec<PendingHit>,
+    untracked_finds: Vec<LiveLine<'static>>,
     /// Paths of all sites.
     paths: usize,
     /// Answers of all sites that are kept for another grade.
@@ -733,12 +615,8 @@ pub(crate) struct LiveAnswers {
 
 impl SiteAnswers {
     fn site_name(&self) -> SiteName<'_> {
-        let (is_host, name) = &self.name;
-        if *is_host {
-            SiteName::Host(name)
-        } else {
-            SiteName::Log(name)
-        }
+        let (is_host, ref name) = self.name;
+        SiteName { is_host, name }
     }
 
     /// Paths in the evidence.
@@ -886,7 +764,7 @@ impl LiveAnswers {
     }
 
     /// Records the latest time of a run of lines.
-    fn record_time(&mut self, family: &[u8], time: LogTime) {
+    pub(crate) fn record_time(&mut self, family: &[u8], time: LogTime) {
         if let Some(known) = self.log_times.get_mut(family) {
             *known = time.utc;
         } else if self.log_times.len() < MAX_SITES {
@@ -942,12 +820,8 @@ impl LiveAnswers {
         if self.withdrawn.contains(&name.hash(b"")) {
             recent.record_withdrawal(false);
         }
-        let name = match name {
-            SiteName::Host(host) => (true, host.into()),
-            SiteName::Log(log) => (false, log.into()),
-        };
         let mut site_answers = SiteAnswers {
-            name,
+            name: (name.is_host, name.name.into()),
             grader_index,
             evidence,
             changes: 0,
@@ -1020,20 +894,20 @@ impl LiveAnswers {
     }
 
     /// Keeps an answer for another grade. A distinct answer that cannot be kept is a find at once.
-    fn track(&mut self, ids: &ResolvedIds, graded: &GradedResponse<'_>) {
-        let GradedResponse {
-            response,
-            grade,
-            time,
-            severity,
-            line,
-        } = *graded;
-        let may_alert = severity >= FIND_SEVERITY;
-        let site = ids.site.filter(|_| line.text.len() <= MAX_PENDING_BYTES);
+    fn track(
+        &mut self,
+        context: &LiveHitContext<'_>,
+        grade: Grade,
+        may_alert: bool,
+        line: &LiveLine<'_>,
+    ) {
+        let site = context
+            .site_id
+            .filter(|_| line.text.len() <= MAX_PENDING_BYTES);
         let Some(site_answers) = site.and_then(|site| self.sites.get_mut(&site)) else {
             return self
                 .untracked_finds
-                .extend((grade.answer == Answer::Distinct).then(|| PendingHit::new(line)));
+                .extend((grade.answer == Answer::Distinct).then(|| line.to_held()));
         };
         if site_answers.tracked.len() >= MAX_TRACKED_OF_SITE || self.graded >= MAX_TRACKED {
             // A soft 404 rarely changes its grade, so it is dropped first, and what waits for an
@@ -1046,22 +920,22 @@ impl LiveAnswers {
             let Some(dropped) = site_answers.tracked.remove(dropped.unwrap_or(0)) else {
                 return self
                     .untracked_finds
-                    .extend((grade.answer == Answer::Distinct).then(|| PendingHit::new(line)));
+                    .extend((grade.answer == Answer::Distinct).then(|| line.to_held()));
             };
             self.untracked_finds
                 .extend(dropped.is_waiting().then_some(dropped.line));
             self.graded -= 1;
         }
         let arrival = Arrival {
-            logged: time.map(|time| time.utc),
+            logged: context.time.map(|time| time.utc),
             clock: self.clock,
             position: site_answers.recent.position(),
         };
-        let (probe, line) = (ids.probe, PendingHit::new(line));
+        let (probe, line) = (context.probe, line.to_held());
         let is_supported = site_answers.recent.support(&probe);
         let tracked = TrackedAnswer {
             probe,
-            response,
+            response: context.response,
             grade,
             arrival,
             is_settled: false,
@@ -1077,8 +951,8 @@ impl LiveAnswers {
 
     /// Keeps an answer of an earlier run for another grade.
     fn restore(&mut self, site: SiteId, answer: &SavedAnswer, rules: &RuleSet) {
-        let line = answer.line(&self.rules);
-        if line.rules.is_empty() || self.graded >= MAX_TRACKED {
+        let tracked = answer.restored(&self.rules, self.clock);
+        if tracked.line.rules.is_empty() || self.graded >= MAX_TRACKED {
             return;
         }
         if !self.sites.contains_key(&site) {
@@ -1087,47 +961,26 @@ impl LiveAnswers {
         let Some(site_answers) = self.sites.get_mut(&site) else {
             return;
         };
+        let may_alert = answered_severity(rules, &tracked.line.rules) >= FIND_SEVERITY;
         site_answers.tracked.push_back(TrackedAnswer {
-            probe: answer.probe(),
-            response: answer.response(),
-            grade: Grade {
-                answer: answer.answer,
-                ..Grade::DISTINCT
-            },
-            arrival: Arrival {
-                logged: answer.logged(),
-                clock: self.clock,
-                position: 0,
-            },
-            is_settled: answer.is_settled,
-            stood_out: false,
-            is_supported: answer.is_supported,
-            may_alert: answered_severity(rules, &line.rules) >= FIND_SEVERITY,
-            line,
+            may_alert,
+            ..tracked
         });
         self.graded += 1;
     }
 
     /// The answers for the next run: those that wait for an alert or may have raised one.
-    fn saved(
+    /// `request_of` writes the request of a line.
+    pub(crate) fn saved(
         &self,
-        request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>,
+        request_of: &mut impl FnMut(&LiveLine<'_>) -> Option<SavedRequest>,
     ) -> SavedAnswers {
         let answers = self.sites.values().flat_map(|site| {
             let of_interest = |tracked: &&TrackedAnswer| tracked.is_waiting() || tracked.is_settled;
             site.tracked
                 .iter()
                 .filter(of_interest)
-                .map(|tracked| AnswerParts {
-                    site: site.site_name(),
-                    line: &tracked.line,
-                    probe: &tracked.probe,
-                    response: &tracked.response,
-                    logged: tracked.arrival.logged,
-                    answer: tracked.grade.answer,
-                    is_settled: tracked.is_settled,
-                    is_supported: tracked.is_supported,
-                })
+                .map(|tracked| (site.site_name(), tracked))
         });
         let withdrawn = self
             .sites
@@ -1140,7 +993,7 @@ impl LiveAnswers {
     }
 
     /// Updates the grader for every site with new evidence.
-    pub(crate) fn update_grader_for_all(&mut self) {
+    fn update_grader_for_all(&mut self) {
         for site_answers in self
             .sites
             .values_mut()
@@ -1152,12 +1005,19 @@ impl LiveAnswers {
         self.grader.compare_hosts();
     }
 
+    /// Grades the kept answers again by all evidence, however little is new, as
+    /// [`regrade`](Self::regrade).
+    pub(crate) fn regrade_all(&mut self, settles_all: bool) -> Vec<AnswerChange> {
+        self.update_grader_for_all();
+        self.regrade(settles_all)
+    }
+
     /// Grades the kept answers again if there is new evidence, and returns what changed: grades
     /// first, then new finds. If `settles_all`, every distinct answer is one.
-    fn regrade(&mut self, settles_all: bool) -> Vec<AnswerChange> {
+    pub(crate) fn regrade(&mut self, settles_all: bool) -> Vec<AnswerChange> {
         let (clock, log_times) = (self.clock, &self.log_times);
         let is_due = |site: &SiteAnswers, tracked: &TrackedAnswer| {
-            let logged = log_times.get(&tracked.line.family).copied();
+            let logged = log_times.get(&*tracked.line.family).copied();
             tracked.is_waiting() && (settles_all || site.is_due(tracked, logged, clock))
         };
         // A find is graded by all evidence, however little is new.
@@ -1213,7 +1073,7 @@ impl LiveAnswers {
         changes
     }
 
-    /// The site history for the next run.
+    /// The site history for the next run. `now` is in seconds since 1970.
     pub(crate) fn history(&mut self, now: i64) -> &SiteHistory {
         for site_answers in self
             .sites
@@ -1261,7 +1121,7 @@ mod tests {
                     client: None,
                     hours: None,
                 };
-                answers.record(site, SiteName::Host(name.as_bytes()), probe, &rule, &sent);
+                answers.record(site, SiteName::host(name.as_bytes()), probe, &rule, &sent);
             }
         }
         let counted: usize = answers.sites.values().map(SiteAnswers::len).sum();

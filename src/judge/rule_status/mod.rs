@@ -9,9 +9,7 @@ mod live;
 mod saved;
 mod settle;
 
-pub(crate) use self::live::{
-    AnswerChange, AnswerEvent, GradedResponse, LiveAnalysis, LiveHitContext, LiveLine, PendingHit,
-};
+pub(crate) use self::live::{AnswerChange, AnswerEvent, LiveAnalysis, LiveLine};
 pub(crate) use self::saved::{
     ResponseNumbers, SavedAnswers, SavedRequest, response_from_numbers, response_numbers,
 };
@@ -35,14 +33,13 @@ use crate::soft_404::{
     Answer, Grade, GradeCandidate, Grader, PathEvidence, PathShape, Response, SiteEvidence,
     path_hash,
 };
-use crate::tally::{CellView, Site};
+use crate::tally::{CellView, Site, Tally};
 
 /// The analysis of a whole log.
 #[derive(Debug)]
 pub struct LogAnalysis<'a> {
-    rules: &'a RuleSet,
-    level: Severity,
-    outcomes: &'a [Outcome],
+    /// What was analysed.
+    pub(crate) input: ReportInput<'a>,
     apps: DetectedApps<Site<'a>>,
     /// By rule: whether an app that suppresses it runs on any site.
     may_be_suppressed: Vec<bool>,
@@ -126,9 +123,7 @@ impl<'a> LogAnalysis<'a> {
             app_evidence.gather(app, site_root(&families, site), evidence);
         }
         let mut analysis = Self {
-            rules: report_input.rules,
-            level: report_input.filter.min_severity,
-            outcomes: report_input.filter.outcomes,
+            input: *report_input,
             apps: DetectedApps::from_evidence(app_evidence.iter(), report_input.filter.apps),
             may_be_suppressed: Vec::new(),
             families,
@@ -141,7 +136,7 @@ impl<'a> LogAnalysis<'a> {
             path_decisions: Vec::new(),
             overflow_decisions: Vec::new(),
         };
-        analysis.add_known_apps(report_input, history);
+        analysis.add_known_apps(history);
         let is_somewhere = |rule| {
             report_input
                 .rules
@@ -153,32 +148,27 @@ impl<'a> LogAnalysis<'a> {
             .zip(report_input.rules.rules())
             .map(|(rule, _)| is_somewhere(rule))
             .collect();
-        analysis.probers = analysis.probers(report_input);
+        analysis.probers = analysis.probers();
         let logins = LoginClients::new(report_input.rules, tally, |view| {
             analysis.is_attack(tally.rule_list(view.rules), view.site)
         });
         analysis.floods = FloodIndex::new(report_input.rules, tally, &logins);
         analysis.guesses = GuessIndex::new(report_input.rules, tally, &logins);
-        analysis.answers = analysis.answers(report_input, history);
-        analysis.decide_all(report_input);
+        analysis.answers = analysis.answers(history);
+        analysis.decide_all();
         analysis
     }
 
     /// Records what this log shows of its sites, for later runs. `now` is in seconds since 1970.
-    pub fn update_history(
-        &self,
-        report_input: &ReportInput<'a>,
-        history: &mut SiteHistory,
-        now: i64,
-    ) {
+    pub fn update_history(&self, history: &mut SiteHistory, now: i64) {
         for (app, site) in self.apps.all() {
-            if let (Some(app), Some(site)) = (self.rules.rule(app).app(), site) {
-                history.record_app(history_name(report_input, site), app, now);
+            if let (Some(app), Some(site)) = (self.rule(app).app(), site) {
+                history.record_app(history_name(&self.input, site), app, now);
             }
         }
-        let rules = rule_hashes(self.rules);
-        let evidence = report_input.tally.evidence();
-        let name = |site| history_name(report_input, self.site_root(site));
+        let rules = rule_hashes(self.input.rules);
+        let evidence = self.input.tally.evidence();
+        let name = |site| history_name(&self.input, self.site_root(site));
         let kept = SiteHistory::kept_sites(
             evidence
                 .iter()
@@ -192,17 +182,21 @@ impl<'a> LogAnalysis<'a> {
         }
     }
 
+    fn rule(&self, rule: RuleId) -> &'a Rule {
+        self.input.rules.rule(rule)
+    }
+
     /// The hash of a site, by its lasting name.
-    pub(crate) fn site_hash(&self, report_input: &ReportInput<'a>, site: Site<'a>) -> u64 {
-        history_name(report_input, self.site_root(site)).hash(b"")
+    pub(crate) fn site_hash(&self, site: Site<'a>) -> u64 {
+        history_name(&self.input, self.site_root(site)).hash(b"")
     }
 
     /// The sites with evidence, by the hash of their lasting names.
-    pub(crate) fn sites_by_hash(&self, report_input: &ReportInput<'a>) -> HashMap<u64, Site<'a>> {
+    pub(crate) fn sites_by_hash(&self) -> HashMap<u64, Site<'a>> {
         self.answers
             .sites
             .keys()
-            .map(|&site| (self.site_hash(report_input, site), site))
+            .map(|&site| (self.site_hash(site), site))
             .collect()
     }
 
@@ -217,21 +211,22 @@ impl<'a> LogAnalysis<'a> {
     }
 
     /// Adds the apps that earlier runs detected.
-    fn add_known_apps(&mut self, report_input: &ReportInput<'a>, history: &SiteHistory) {
+    fn add_known_apps(&mut self, history: &SiteHistory) {
         if history.is_empty() {
             return;
         }
         let evidence_rules: Vec<(RuleId, &str)> = (0..)
-            .zip(self.rules.rules())
+            .zip(self.input.rules.rules())
             .filter_map(|(number, rule)| Some((RuleId(number), rule.app()?)))
             .collect();
-        let sites: HashSet<Site<'a>> = report_input
+        let sites: HashSet<Site<'a>> = self
+            .input
             .tally
             .cells()
             .map(|view| self.site_root(view.site))
             .collect();
         for site in sites {
-            let site_name = history_name(report_input, site);
+            let site_name = history_name(&self.input, site);
             for (app, _) in evidence_rules
                 .iter()
                 .filter(|(_, name)| history.runs(site_name, name))
@@ -258,22 +253,29 @@ impl<'a> LogAnalysis<'a> {
         matches!(site, Site::Host(_)) && self.answers.has_home_page(self.site_root(site))
     }
 
-    /// Decisions by cell, in the order of the tally.
-    #[must_use]
-    pub fn decisions(&self) -> &[Decision] {
-        &self.decisions
+    /// The cells of the tally, and the decision for each.
+    pub fn cells(&self) -> impl Iterator<Item = (CellView<'a>, &Decision)> {
+        self.input.tally.cells().zip(&self.decisions)
     }
 
-    /// Decisions by cell of [`path_cells`](crate::tally::Tally::path_cells), in that order.
-    #[must_use]
-    pub(crate) fn path_decisions(&self) -> &[Decision] {
-        &self.path_decisions
+    /// The cells of evicted pairs, by path, and the decision for each.
+    pub(crate) fn path_cells(&self) -> impl Iterator<Item = (CellView<'a>, &Decision)> {
+        self.input.tally.path_cells().zip(&self.path_decisions)
     }
 
-    /// Decisions by cell of [`overflow_cells`](crate::tally::Tally::overflow_cells), in that order.
-    #[must_use]
-    pub(crate) fn overflow_decisions(&self) -> &[OverflowDecision] {
-        &self.overflow_decisions
+    /// The cells with a path, also of evicted pairs, and the decision for each.
+    pub(crate) fn cells_with_path(&self) -> impl Iterator<Item = (CellView<'a>, &Decision)> {
+        self.cells()
+            .filter(|(view, _)| view.path != SymbolTables::OTHER)
+            .chain(self.path_cells())
+    }
+
+    /// The cells of the overflow, and the decision for each.
+    pub(crate) fn overflow_cells(&self) -> impl Iterator<Item = (CellView<'a>, &OverflowDecision)> {
+        self.input
+            .tally
+            .overflow_cells()
+            .zip(&self.overflow_decisions)
     }
 
     /// The rules that a decision reports.
@@ -286,7 +288,7 @@ impl<'a> LogAnalysis<'a> {
     pub(crate) fn severity_of(&self, rule: RuleId, site: Site<'_>, answered: bool) -> Severity {
         match self.suppressing_app(rule, site) {
             Some(_) => Severity::Info,
-            None => self.rules.rule(rule).effective_severity(answered),
+            None => self.rule(rule).effective_severity(answered),
         }
     }
 
@@ -307,8 +309,8 @@ impl<'a> LogAnalysis<'a> {
             )
         };
         decide(
-            self.rules,
-            self.level,
+            self.input.rules,
+            self.input.filter.min_severity,
             matched,
             context.response.status,
             |rule| self.rule_status(rule, context),
@@ -320,19 +322,19 @@ impl<'a> LogAnalysis<'a> {
     /// Limits a decision to the requested outcomes: with any other outcome a hit is neither
     /// reported nor suppressed.
     pub(crate) fn filter_outcome(&self, decision: Decision, outcome: Outcome) -> Decision {
-        decision.filter_outcome(self.outcomes, outcome)
+        decision.filter_outcome(self.input.filter.outcomes, outcome)
     }
 
     /// What these rules require besides the line: `client`, `flood`, or `None`.
     pub(crate) fn required_context(&self, rules: &[RuleId]) -> Option<&'static str> {
-        required_context(self.rules, rules)
+        required_context(self.input.rules, rules)
     }
 
     /// Whether a hit is a finding by its line alone, and no ordinary request of an app that runs on
     /// its site.
     fn is_attack(&self, rules: &[RuleId], site: Site<'_>) -> bool {
         let counts = |rule: RuleId| {
-            self.rules.rule(rule).is_certain() && self.rules.rule(rule).severity > Severity::Info
+            self.rule(rule).is_certain() && self.rule(rule).severity > Severity::Info
         };
         rules
             .iter()
@@ -357,7 +359,6 @@ impl<'a> LogAnalysis<'a> {
             })
         };
         if self
-            .rules
             .rule(rule)
             .with_client
             .as_ref()
@@ -369,9 +370,9 @@ impl<'a> LogAnalysis<'a> {
             self.floods
                 .has(rule, window.by, context.client, context.path)
         };
-        let is_counted = self.rules.rule(rule).counts_requests();
+        let is_counted = self.rule(rule).counts_requests();
         if is_counted
-            && !self.rules.rule(rule).window.is_some_and(is_flood)
+            && !self.rule(rule).window.is_some_and(is_flood)
             && !self.guesses.has(rule, context.client)
         {
             return RuleStatus::Dropped;
@@ -396,7 +397,7 @@ impl<'a> LogAnalysis<'a> {
     /// The app that suppresses a rule on a site.
     fn suppressing_app(&self, rule: RuleId, site: Site<'_>) -> Option<RuleId> {
         let apps = if self.may_be_suppressed[usize::from(rule.0)] {
-            self.rules.suppressed_by_apps(rule)
+            self.input.rules.suppressed_by_apps(rule)
         } else {
             &[]
         };
@@ -407,11 +408,9 @@ impl<'a> LogAnalysis<'a> {
 
     /// The clients that meet the conditions of rules. Only rules that need no more than the line
     /// count, and only where no app suppresses them. An unknown client never qualifies.
-    fn probers(
-        &self,
-        report_input: &ReportInput<'a>,
-    ) -> Vec<(&'a WithClient, ProberSet, ProbeAnswers<Site<'a>>)> {
+    fn probers(&self) -> Vec<(&'a WithClient, ProberSet, ProbeAnswers<Site<'a>>)> {
         let mut conditions: Vec<&'a WithClient> = self
+            .input
             .rules
             .rules()
             .iter()
@@ -419,20 +418,20 @@ impl<'a> LogAnalysis<'a> {
             .collect();
         conditions.sort_unstable();
         conditions.dedup();
-        let tally = report_input.tally;
+        let tally = self.input.tally;
         // Whether a cell is a hit by the lines of its requests, on rules of these classes.
         let strong = |view: &CellView<'a>, lists: &[bool], counts: &dyn Fn(&Rule) -> bool| {
             let rules = tally
                 .rule_list(view.rules)
                 .iter()
-                .filter(|&&rule| counts(self.rules.rule(rule)));
+                .filter(|&&rule| counts(self.rule(rule)));
             lists[view.rules as usize]
                 && rules
                     .into_iter()
                     .any(|&rule| self.suppressing_app(rule, view.site).is_none())
         };
         let requests = (!conditions.is_empty()).then(|| {
-            let lists = lists_with(report_input, |rule| self.rules.rule(rule).is_certain());
+            let lists = lists_with(self.input.tally, |rule| self.rule(rule).is_certain());
             let is_answered =
                 |view: &CellView<'_>| Outcome::from_status(view.status) == Outcome::Answered;
             let cells = tally.cells().map(|view| {
@@ -448,7 +447,7 @@ impl<'a> LogAnalysis<'a> {
             let counts = |rule: &Rule| {
                 rule.is_certain() && (with.classes.is_empty() || with.classes.contains(&rule.class))
             };
-            let lists = lists_with(report_input, |rule| counts(self.rules.rule(rule)));
+            let lists = lists_with(self.input.tally, |rule| counts(self.rule(rule)));
             // The distinct paths of evicted cells are unknown.
             let cells = tally
                 .cells()
@@ -480,15 +479,15 @@ impl<'a> LogAnalysis<'a> {
     }
 
     /// The responses of each site, in this log and in earlier runs.
-    fn answers(&self, report_input: &ReportInput<'a>, history: &SiteHistory) -> SiteGrades<'a> {
+    fn answers(&self, history: &SiteHistory) -> SiteGrades<'a> {
         let is_answered = |view: CellView<'_>| view.answered;
-        if !report_input.tally.cells().any(is_answered)
-            && !report_input.tally.path_cells().any(is_answered)
+        if !self.input.tally.cells().any(is_answered)
+            && !self.input.tally.path_cells().any(is_answered)
         {
             return SiteGrades::default();
         }
         let mut evidence: HashMap<Site<'a>, SiteEvidence> = HashMap::default();
-        for (site, of_site) in report_input.tally.evidence() {
+        for (site, of_site) in self.input.tally.evidence() {
             let merged = evidence.entry(self.site_root(site)).or_default();
             if merged.is_empty() {
                 *merged = of_site;
@@ -496,35 +495,33 @@ impl<'a> LogAnalysis<'a> {
                 merged.merge(&of_site);
             }
         }
-        let rules = rule_hashes(self.rules);
+        let rules = rule_hashes(self.input.rules);
         for (site, known) in &mut evidence {
-            if let Some(remembered) = history.answers(history_name(report_input, *site), &rules) {
+            if let Some(remembered) = history.answers(history_name(&self.input, *site), &rules) {
                 known.merge(&remembered);
             }
         }
-        SiteGrades::new(evidence, self.rules)
+        SiteGrades::new(evidence, self.input.rules)
     }
 
-    fn decide_all(&mut self, report_input: &ReportInput<'a>) {
+    fn decide_all(&mut self) {
         // Most lists of rules do not depend on the client or the site, so they are decided once per
         // status.
         let depends_on_context = |rule: RuleId| {
-            !self.rules.rule(rule).is_certain() || self.may_be_suppressed[usize::from(rule.0)]
+            !self.rule(rule).is_certain() || self.may_be_suppressed[usize::from(rule.0)]
         };
-        let depends_on_context = lists_with(report_input, depends_on_context);
+        let tally = self.input.tally;
+        let depends_on_context = lists_with(tally, depends_on_context);
         let mut cached: Vec<Option<Decision>> = vec![None; depends_on_context.len()];
         let mut kept = Vec::new();
         let mut decide = |analysis: &mut Self, view: CellView<'a>| {
-            let context = HitContext::new(report_input, &view);
+            let context = HitContext::new(&analysis.input, &view);
             let at = view.rules as usize;
             // The grade depends on the path.
             let is_cacheable = !depends_on_context[at] && !view.answered;
             let decision = cached[at].filter(|_| is_cacheable).unwrap_or_else(|| {
-                let mut decision = analysis.decide(
-                    report_input.tally.rule_list(view.rules),
-                    &context,
-                    &mut kept,
-                );
+                let mut decision =
+                    analysis.decide(tally.rule_list(view.rules), &context, &mut kept);
                 decision.list = analysis.lists.intern(&*kept, Box::from);
                 if is_cacheable {
                     cached[at] = Some(decision);
@@ -533,37 +530,23 @@ impl<'a> LogAnalysis<'a> {
             });
             analysis.filter_outcome(decision, Outcome::from_status(view.status))
         };
-        self.decisions = report_input
-            .tally
-            .cells()
-            .map(|view| decide(self, view))
-            .collect();
-        self.path_decisions = report_input
-            .tally
-            .path_cells()
-            .map(|view| decide(self, view))
-            .collect();
-        self.overflow_decisions = report_input
-            .tally
+        self.decisions = tally.cells().map(|view| decide(self, view)).collect();
+        self.path_decisions = tally.path_cells().map(|view| decide(self, view)).collect();
+        self.overflow_decisions = tally
             .overflow_cells()
-            .map(|view| self.decide_overflow(report_input, view, &mut kept))
+            .map(|view| self.decide_overflow(view, &mut kept))
             .collect();
     }
 
-    fn decide_overflow(
-        &mut self,
-        report_input: &ReportInput<'a>,
-        view: CellView<'a>,
-        kept: &mut Vec<RuleId>,
-    ) -> OverflowDecision {
+    fn decide_overflow(&mut self, view: CellView<'a>, kept: &mut Vec<RuleId>) -> OverflowDecision {
         let (matched, context) = (
-            report_input.tally.rule_list(view.rules),
-            HitContext::new(report_input, &view),
+            self.input.tally.rule_list(view.rules),
+            HitContext::new(&self.input, &view),
         );
         let lower = |rule| self.rule_status_anywhere(rule);
         let lower = decide(
-            self.rules,
-            self.level,
+            self.input.rules,
+            self.input.filter.min_severity,
             matched,
             view.status,
             lower,
@@ -573,8 +556,8 @@ impl<'a> LogAnalysis<'a> {
         let list = self.lists.intern(kept.as_slice(), Box::from);
         let upper = |rule| self.rule_status(rule, &context);
         let upper = decide(
-            self.rules,
-            self.level,
+            self.input.rules,
+            self.input.filter.min_severity,
             matched,
             view.status,
             upper,
@@ -593,25 +576,25 @@ impl<'a> LogAnalysis<'a> {
 
     /// The status of a rule on any site, without its flood.
     fn rule_status_anywhere(&self, rule: RuleId) -> RuleStatus {
-        if !self.rules.rule(rule).is_certain() {
+        if !self.rule(rule).is_certain() {
             return RuleStatus::Dropped;
         }
-        let mut apps = self.rules.suppressed_by_apps(rule).iter().copied();
+        let mut apps = self.input.rules.suppressed_by_apps(rule).iter().copied();
         apps.find(|&app| self.apps.runs_anywhere(app))
             .map_or(RuleStatus::Active, RuleStatus::Suppressed)
     }
 }
 
 /// Rules as the site history identifies them.
-fn rule_hashes(rules: &RuleSet) -> RuleHashes {
+pub(crate) fn rule_hashes(rules: &RuleSet) -> RuleHashes {
     RuleHashes::new(rules.rules().iter().map(|rule| rule.id.as_str()))
 }
 
 /// A site as the site history identifies it.
 fn history_name<'m>(report_input: &ReportInput<'m>, site: Site<'m>) -> SiteName<'m> {
     match site {
-        Site::Host(host) => SiteName::Host(host),
-        Site::Input(input) => SiteName::Log(
+        Site::Host(host) => SiteName::host(host),
+        Site::Input(input) => SiteName::log(
             report_input
                 .sources
                 .get(input as usize)
@@ -636,9 +619,8 @@ fn families(report_input: &ReportInput<'_>) -> Vec<u32> {
 }
 
 /// Which lists of rules hold a rule that meets a condition, by number.
-fn lists_with(report_input: &ReportInput<'_>, holds: impl Fn(RuleId) -> bool) -> Vec<bool> {
-    report_input
-        .tally
+fn lists_with(tally: &Tally, holds: impl Fn(RuleId) -> bool) -> Vec<bool> {
+    tally
         .rule_lists()
         .iter()
         .map(|list| list.iter().any(|&rule| holds(rule)))
@@ -906,7 +888,7 @@ paths = ["/c"]
         let analysis = LogAnalysis::new(&report_input);
         assert_eq!(tally.cells().count(), 4, "all are kept");
         let mut rows = Vec::new();
-        for (view, decision) in tally.cells().zip(analysis.decisions()) {
+        for (view, decision) in analysis.cells() {
             assert_eq!(decision.matched, decision.reported);
             let known = |text: &str| {
                 ["/a", "/b", "/c", "/guess", "t/flood", "t/guess", "t/key"]

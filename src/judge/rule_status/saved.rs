@@ -6,16 +6,17 @@
 //! stored.
 
 use std::cmp::Reverse;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::live::PendingHit;
-use super::settle::Probe;
+use super::live::{LiveLine, TrackedAnswer};
+use super::settle::{Arrival, Probe};
 use crate::judge::site::{RuleHashes, SiteName};
 use crate::log::finding::RuleId;
 use crate::log::log_entry::LogEntry;
 use crate::log::time::LogTime;
-use crate::soft_404::{Answer, MethodClass, PathShape, Response, ShapeNumbers};
+use crate::soft_404::{Answer, Grade, MethodClass, PathShape, Response, ShapeNumbers};
 
 /// The most answers; the earliest are dropped first.
 const MAX_ANSWERS: usize = 512;
@@ -50,9 +51,9 @@ pub(super) struct SavedAnswer {
     shape: ShapeNumbers,
     response: ResponseNumbers,
     logged: Option<i64>,
-    pub(super) answer: Answer,
-    pub(super) is_settled: bool,
-    pub(super) is_supported: bool,
+    answer: Answer,
+    is_settled: bool,
+    is_supported: bool,
 }
 
 /// A request as alerts print it.
@@ -61,8 +62,7 @@ pub(super) struct SavedAnswer {
 pub(crate) struct SavedRequest {
     client: String,
     host: Option<String>,
-    /// Seconds since 1970, and minutes east of UTC.
-    time: Option<(i64, i16)>,
+    time: Option<LogTime>,
     request: String,
     status: Option<u16>,
     bytes: Option<u64>,
@@ -86,7 +86,7 @@ impl SavedRequest {
         Some(Self {
             client,
             host,
-            time: time.map(|time| (time.utc, time.offset)),
+            time,
             request,
             status,
             bytes,
@@ -97,26 +97,13 @@ impl SavedRequest {
         LogEntry {
             client: self.client.as_bytes(),
             host: self.host.as_deref().map(str::as_bytes),
-            time: self.time.map(|(utc, offset)| LogTime { utc, offset }),
+            time: self.time,
             request: self.request.as_bytes(),
             status: self.status,
             bytes: self.bytes,
             ..LogEntry::default()
         }
     }
-}
-
-/// What an answer is stored from.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct AnswerParts<'a> {
-    pub(super) site: SiteName<'a>,
-    pub(super) line: &'a PendingHit,
-    pub(super) probe: &'a Probe,
-    pub(super) response: &'a Response,
-    pub(super) logged: Option<i64>,
-    pub(super) answer: Answer,
-    pub(super) is_settled: bool,
-    pub(super) is_supported: bool,
 }
 
 impl SavedAnswers {
@@ -129,18 +116,18 @@ impl SavedAnswers {
     /// The latest of these answers, and the sites on which a find was withdrawn. `request_of` is
     /// the request of a line.
     pub(super) fn new<'a>(
-        answers: impl Iterator<Item = AnswerParts<'a>>,
+        answers: impl Iterator<Item = (SiteName<'a>, &'a TrackedAnswer)>,
         withdrawn: impl Iterator<Item = u64>,
         rules: &RuleHashes,
-        request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>,
+        request_of: &mut impl FnMut(&LiveLine<'_>) -> Option<SavedRequest>,
     ) -> Self {
-        let mut latest: Vec<AnswerParts<'a>> = answers.collect();
-        latest.sort_by_key(|parts| (Reverse(parts.logged), parts.line.id()));
+        let mut latest: Vec<(SiteName<'a>, &TrackedAnswer)> = answers.collect();
+        latest.sort_by_key(|(_, answer)| (Reverse(answer.arrival.logged), answer.line.id()));
         latest.truncate(MAX_ANSWERS);
-        latest.sort_by_key(|parts| parts.line.id());
+        latest.sort_by_key(|(_, answer)| answer.line.id());
         let answers = latest
-            .iter()
-            .filter_map(|parts| SavedAnswer::new(parts, rules, request_of))
+            .into_iter()
+            .filter_map(|(site, answer)| SavedAnswer::new(site, answer, rules, request_of))
             .collect();
         let mut withdrawn: Vec<u64> = withdrawn.take(MAX_SITES).collect();
         withdrawn.sort_unstable();
@@ -155,36 +142,32 @@ impl SavedAnswers {
 
 impl SavedAnswer {
     fn new(
-        parts: &AnswerParts<'_>,
+        site: SiteName<'_>,
+        tracked: &TrackedAnswer,
         rules: &RuleHashes,
-        request_of: &mut impl FnMut(&PendingHit) -> Option<SavedRequest>,
+        request_of: &mut impl FnMut(&LiveLine<'_>) -> Option<SavedRequest>,
     ) -> Option<Self> {
-        let AnswerParts {
-            site,
-            line,
+        let TrackedAnswer {
             probe,
             response,
-            logged,
-            answer,
+            grade,
+            arrival,
             is_settled,
             is_supported,
-        } = *parts;
-        let (is_host, site) = match site {
-            SiteName::Host(name) => (true, name),
-            SiteName::Log(name) => (false, name),
-        };
-        let place = line.line();
+            line,
+            ..
+        } = tracked;
         let text = |bytes: &[u8]| String::from_utf8(bytes.into()).ok();
         Some(Self {
-            is_host,
-            site: text(site)?,
-            family: text(place.family)?,
-            source: text(place.source)?,
-            generation: place.generation,
-            offset: place.offset,
-            line: place.line,
+            is_host: site.is_host,
+            site: text(site.name)?,
+            family: text(&line.family)?,
+            source: text(&line.source)?,
+            generation: line.generation,
+            offset: line.offset,
+            line: line.line,
             request: request_of(line)?,
-            rules: place
+            rules: line
                 .rules
                 .iter()
                 .filter_map(|&rule| rules.hash(rule))
@@ -193,43 +176,47 @@ impl SavedAnswer {
             folder: probe.folder,
             shape: probe.shape.into(),
             response: response_numbers(response),
-            logged,
-            answer,
-            is_settled,
-            is_supported,
+            logged: arrival.logged,
+            answer: grade.answer,
+            is_settled: *is_settled,
+            is_supported: *is_supported,
         })
     }
 
     pub(super) fn site(&self) -> SiteName<'_> {
-        if self.is_host {
-            SiteName::Host(self.site.as_bytes())
-        } else {
-            SiteName::Log(self.site.as_bytes())
+        SiteName {
+            is_host: self.is_host,
+            name: self.site.as_bytes(),
         }
     }
 
-    pub(super) fn family(&self) -> &[u8] {
-        self.family.as_bytes()
-    }
-
-    pub(super) fn logged(&self) -> Option<i64> {
-        self.logged
-    }
-
-    pub(super) fn probe(&self) -> Probe {
-        Probe {
-            path: self.path,
-            shape: PathShape::from(self.shape),
-            folder: self.folder,
+    /// The answer, with the rules that still exist. `clock` is the time since the start of the run.
+    pub(super) fn restored(&self, rules: &RuleHashes, clock: Duration) -> TrackedAnswer {
+        TrackedAnswer {
+            probe: Probe {
+                path: self.path,
+                shape: PathShape::from(self.shape),
+                folder: self.folder,
+            },
+            response: response_from_numbers(self.response),
+            grade: Grade {
+                answer: self.answer,
+                ..Grade::DISTINCT
+            },
+            arrival: Arrival {
+                logged: self.logged,
+                clock,
+                position: 0,
+            },
+            is_settled: self.is_settled,
+            stood_out: false,
+            is_supported: self.is_supported,
+            may_alert: false,
+            line: self.line(rules),
         }
     }
 
-    pub(super) fn response(&self) -> Response {
-        response_from_numbers(self.response)
-    }
-
-    /// The line, with the rules that still exist.
-    pub(super) fn line(&self, rules: &RuleHashes) -> PendingHit {
+    fn line(&self, rules: &RuleHashes) -> LiveLine<'static> {
         let mut matched: Vec<RuleId> = self
             .rules
             .iter()
@@ -244,10 +231,10 @@ impl SavedAnswer {
         } = *self;
         let mut text = Vec::new();
         self.request.entry().store(&mut text);
-        PendingHit {
+        LiveLine {
             generation,
-            source: self.source.as_bytes().into(),
-            family: self.family.as_bytes().into(),
+            source: self.source.as_bytes().to_vec().into(),
+            family: self.family.as_bytes().to_vec().into(),
             offset,
             line,
             text: text.into(),
@@ -293,7 +280,7 @@ mod tests {
             bytes: Some(7),
             extra: 0,
         };
-        let (probe, site) = (Probe::new(b"/api/v1/x"), SiteName::Host(b"a.example"));
+        let (probe, site) = (Probe::new(b"/api/v1/x"), SiteName::host(b"a.example"));
         let entry = LogEntry {
             client: b"192.0.2.7",
             request: b"GET /api/v1/x HTTP/1.1",
@@ -302,29 +289,35 @@ mod tests {
         };
         let mut stored = Vec::new();
         entry.store(&mut stored);
-        let line = |offset| PendingHit {
+        let line = |offset| LiveLine {
             generation: 1,
-            source: (*b"a.log").into(),
-            family: (*b"a").into(),
+            source: b"a.log".into(),
+            family: b"a".into(),
             offset,
             line: offset,
             text: stored.clone().into(),
             parsed: true,
-            rules: [RuleId(0)].into(),
+            rules: vec![RuleId(0)].into(),
             is_saved: false,
         };
-        let lines: Vec<PendingHit> = (0..600).map(line).collect();
-        let parts = lines.iter().map(|line| AnswerParts {
-            site,
-            line,
-            probe: &probe,
-            response: &response,
-            logged: Some(line.id().1.cast_signed()),
-            answer: Answer::Distinct,
+        let answer = |line: LiveLine<'static>| TrackedAnswer {
+            probe,
+            response,
+            grade: Grade::DISTINCT,
+            arrival: Arrival {
+                logged: Some(line.id().1.cast_signed()),
+                clock: Duration::ZERO,
+                position: 0,
+            },
             is_settled: true,
+            stood_out: false,
             is_supported: false,
-        });
-        let saved = SavedAnswers::new(parts, 0..600, &rules, &mut |_| SavedRequest::new(&entry));
+            may_alert: false,
+            line,
+        };
+        let answers: Vec<TrackedAnswer> = (0..600).map(line).map(answer).collect();
+        let answers = answers.iter().map(|answer| (site, answer));
+        let saved = SavedAnswers::new(answers, 0..600, &rules, &mut |_| SavedRequest::new(&entry));
         let text = serde_json::to_string(&saved).expect("numbers and texts");
         let (answers, withdrawn) = serde_json::from_str::<SavedAnswers>(&text)
             .expect("what was written")
@@ -333,19 +326,19 @@ mod tests {
             (answers.len(), answers[0].line(&rules).id(), withdrawn.len()),
             (512, (1, 88), 512)
         );
-        let first = &answers[0];
+        let first = answers[0].restored(&rules, Duration::ZERO);
         assert_eq!(
             (
-                first.site(),
-                first.probe(),
-                first.response(),
-                first.logged()
+                answers[0].site(),
+                first.probe,
+                first.response,
+                first.arrival.logged
             ),
             (site, probe, response, Some(88))
         );
         assert_eq!(
-            first.line(&rules),
-            PendingHit {
+            first.line,
+            LiveLine {
                 is_saved: true,
                 ..line(88)
             }

@@ -55,7 +55,7 @@ impl Client<'_> {
 
 /// A [`Client`] that owns its text. Hashes like the borrowed client, so tables can be searched with
 /// either.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ClientKey {
     /// An IPv4 address.
     V4(u32),

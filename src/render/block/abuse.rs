@@ -39,7 +39,7 @@ pub(crate) struct Unaccepted {
 }
 
 fn is_old(page: &BlockPage<'_>, entry: &BlockEntry) -> bool {
-    page.list.now.saturating_sub(entry.last_time().utc) >= ABUSE_DAYS * 24 * 60 * 60
+    page.list.now.saturating_sub(entry.last.utc) >= ABUSE_DAYS * 24 * 60 * 60
 }
 
 fn has_address(entry: &BlockEntry) -> bool {
@@ -96,15 +96,15 @@ fn bulk_line(entry: &BlockEntry) -> String {
     }
     comment.extend([
         "; ",
-        &entry.first_time().rfc3339_utc(),
+        &entry.first.rfc3339_utc(),
         " to ",
-        &entry.last_time().rfc3339_utc(),
+        &entry.last.rfc3339_utc(),
     ]);
     format!(
         "{},\"{}\",{},\"{comment}\"\n",
         entry.address,
         categories.join(","),
-        entry.last_time().rfc3339()
+        entry.last.rfc3339()
     )
 }
 
@@ -204,8 +204,8 @@ fn mail_to(recipient: &Recipient, entries: &[&BlockEntry]) -> String {
             "  {}\n    {}, {} to {}\n",
             address_text(&entry.network),
             activity(entry),
-            entry.first_time().rfc3339_utc(),
-            entry.last_time().rfc3339_utc()
+            entry.first.rfc3339_utc(),
+            entry.last.rfc3339_utc()
         );
         if !entry.samples.is_empty() {
             let _ = writeln!(text, "    {}", samples(entry));

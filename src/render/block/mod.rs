@@ -173,7 +173,7 @@ fn reason(entry: &BlockEntry) -> String {
         text.push_str(&samples(entry));
     }
     text.push_str("; last ");
-    text.push_str(&entry.last_time().rfc3339_utc());
+    text.push_str(&entry.last.rfc3339_utc());
     if entry.ordinary > 0 {
         text.push_str("; would also have blocked ");
         text.push_str(&counted(

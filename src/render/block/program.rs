@@ -139,7 +139,7 @@ pub(super) fn crowdsec(page: &BlockPage<'_>) -> String {
 fn seconds_left(page: &BlockPage<'_>, entry: &BlockEntry) -> u64 {
     let ttl = page.list.ttl.as_secs();
     // A server whose clock is ahead must not make it longer.
-    let age = u64::try_from(page.list.now.saturating_sub(entry.last_time().utc)).unwrap_or(0);
+    let age = u64::try_from(page.list.now.saturating_sub(entry.last.utc)).unwrap_or(0);
     ttl.saturating_sub(age).max(1)
 }
 
@@ -147,9 +147,9 @@ fn seconds_left(page: &BlockPage<'_>, entry: &BlockEntry) -> u64 {
 /// fail2ban reads it in the time zone of the host.
 pub(super) fn fail2ban(page: &BlockPage<'_>) -> String {
     let mut entries: Vec<_> = page.list.entries.iter().collect();
-    entries.sort_by_key(|entry| (entry.last_time(), entry.network));
+    entries.sort_by_key(|entry| (entry.last, entry.network));
     lines(entries, |entry, address| {
-        let time = entry.last_time().rfc3339();
+        let time = entry.last.rfc3339();
         let (date, clock) = (
             time.get(..10).unwrap_or_default(),
             time.get(11..19).unwrap_or_default(),
@@ -188,8 +188,8 @@ pub(super) fn csv(page: &BlockPage<'_>) -> String {
             entry.paths,
             entry.addresses,
             entry.ordinary,
-            entry.first_time().rfc3339(),
-            entry.last_time().rfc3339(),
+            entry.first.rfc3339(),
+            entry.last.rfc3339(),
             encoded(&entry.samples, 200),
             reason(entry)
         )

@@ -286,7 +286,7 @@ mod tests {
         BlockDecision, BlockVerdict, FloodRow, NetworkRow, OffenderStats, Row, RowKey, Timeline,
         TimelineBucket,
     };
-    use crate::report::novelty::NoveltyKind;
+    use crate::report::novelty::ItemKind;
     use crate::report::verify::VerdictCounts;
     use crate::rules::{RuleChoice, RuleSet, load};
     use crate::tally::ErrorBound;
@@ -363,7 +363,9 @@ mod tests {
             network_probers: 1,
             stats,
         };
-        report.blocks = Some(vec![decision; report.clients.len()]);
+        for row in &mut report.clients {
+            row.block = Some(Box::new(decision));
+        }
         let network = |asn, as_name: Option<Arc<str>>, hits| NetworkRow {
             asn,
             as_name,
@@ -393,10 +395,10 @@ mod tests {
             first_time: row.first_time,
             sample: row.sample,
         };
-        let rule = item(NoveltyKind::Rule, "vcs/git-config", &report.answered[0]);
+        let rule = item(ItemKind::Rule, "vcs/git-config", &report.answered[0]);
         vec![
             item(
-                NoveltyKind::Answer,
+                ItemKind::Answer,
                 "shop.example/.git/config",
                 &report.answered[0],
             ),

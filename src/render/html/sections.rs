@@ -21,8 +21,8 @@ use crate::render::layout::minute;
 use crate::render::table::{is_much, without_time};
 use crate::report::campaigns::describe_guesses;
 use crate::report::model::{
-    AllowedCount, AnswerDetail, AppSeen, BlockDecision, Campaign, DayRow, FloodRow, HostRow,
-    NetworkRow, ReportModel, Row, Soft404,
+    AllowedCount, AnswerDetail, AppSeen, Campaign, DayRow, FloodRow, HostRow, NetworkRow,
+    ReportModel, Row, Soft404,
 };
 use crate::report::notes::accuracy_note;
 use crate::report::novelty::NewItem;
@@ -285,52 +285,44 @@ fn clients(
     options: &PageOptions<'_>,
     names: &PairNames<'_>,
 ) -> Option<Section> {
-    let blocks = report.blocks.as_deref().unwrap_or_default();
-    let rows: Vec<(&Row<'_>, Option<&BlockDecision>)> = report
-        .clients
-        .iter()
-        .take(options.rows())
-        .enumerate()
-        .map(|(at, row)| (row, blocks.get(at)))
-        .collect();
     let geo = |row: &Row<'_>, text: fn(&GeoInfo) -> String| {
         row.geo.as_deref().map(text).unwrap_or_default()
     };
-    let section = TableBuilder::new(&rows, options.rows())
-        .text("client", |(row, _)| {
+    let section = TableBuilder::new(&report.clients, options.rows())
+        .text("client", |row| {
             client_cell(row).linked(
                 row.key
                     .client()
                     .is_some_and(|client| names.clients.contains(&client)),
             )
         })
-        .severity(|(row, _)| row.severity)
-        .count("hits", |(row, _)| row.hits)
-        .count("answered", |(row, _)| row.answered)
-        .count("paths", |(row, _)| row.paths)
-        .count("other requests", |(row, _)| row.other_requests)
-        .time("first seen", report, |(row, _)| row.first_time)
-        .time("last seen", report, |(row, _)| row.last_time)
-        .text("country", |(row, _)| geo(row, city_and_country))
-        .text("network", |(row, _)| geo(row, network))
-        .text("looks for", |(row, _)| {
+        .severity(|row| row.severity)
+        .count("hits", |row| row.hits)
+        .count("answered", |row| row.answered)
+        .count("paths", |row| row.paths)
+        .count("other requests", |row| row.other_requests)
+        .time("first seen", report, |row| row.first_time)
+        .time("last seen", report, |row| row.last_time)
+        .text("country", |row| geo(row, city_and_country))
+        .text("network", |row| geo(row, network))
+        .text("looks for", |row| {
             first_of(&labels::classes(report.rule_set, &row.rules), MAX_CLASSES)
         })
         // In a word: `clients.csv` has the reason.
-        .text("may block", |(_, block)| {
-            block.map(BlockDecision::label).unwrap_or_default()
+        .text("may block", |row| {
+            row.block.as_ref().map_or("", |block| block.label())
         })
-        .text("user agent", |(row, _)| {
+        .text("user agent", |row| {
             row.sample.user_agent.unwrap_or_default()
         })
-        .alarm(|(row, _)| row.answered > 0)
+        .alarm(|row| row.answered > 0)
         .section(
             ("clients", "Clients"),
             "Clients that sent probes, the most severe first",
             report.totals.clients,
             "clients.csv (-f csv --by client)",
         )?;
-    let edges = block_candidates::edges_left_out(blocks)
+    let edges = block_candidates::edges_left_out(report)
         .map(|edges| format!("{edges} of the block candidates."));
     Some(Section {
         sentences: edges.collect(),

@@ -10,10 +10,9 @@ use ipnet::IpNet;
 
 use super::RunSummary;
 use crate::log::client::{Client, Network};
-use crate::log::finding::RuleId;
 use crate::render::grades;
-use crate::report::model::{BlockDecision, BlockVerdict, ReportModel, Row, RowKey};
-use crate::report::novelty::{NewItem, NoveltyKind};
+use crate::report::model::{BlockVerdict, ReportModel, Row, RowKey};
+use crate::report::novelty::{ItemKind, NewItem};
 use crate::report::{block_candidates, labels};
 use crate::scan::input_summary::InputSummary;
 use crate::text::number::counted;
@@ -56,7 +55,7 @@ pub(crate) fn answers<'r>(summary: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
     let answer = |row: &'r Row<'r>| {
         let path = row.path_or_target().redacted();
         let is_new = !summary.is_first
-            && news_of(summary, NoveltyKind::Answer).any(|news| is_key_of_path(&news.key, &path));
+            && news_of(summary, ItemKind::Answer).any(|news| is_key_of_path(&news.key, &path));
         let host = host(row).filter(|_| has_several_hosts).unwrap_or_default();
         AnsweredPath {
             label: format!("{host}{}", grades::paths(row)),
@@ -72,7 +71,7 @@ pub(crate) fn answers<'r>(summary: &RunSummary<'r>) -> Vec<AnsweredPath<'r>> {
 /// New items of one kind.
 pub(crate) fn news_of<'p, 'a>(
     summary: &'p RunSummary<'a>,
-    kind: NoveltyKind,
+    kind: ItemKind,
 ) -> impl Iterator<Item = &'a NewItem<'a>> + use<'p, 'a> {
     summary.news.iter().filter(move |news| news.kind == kind)
 }
@@ -88,8 +87,6 @@ fn is_key_of_path(key: &str, path: &str) -> bool {
 pub(crate) struct TopClient<'r> {
     /// The row of the worst client.
     pub(crate) row: &'r Row<'r>,
-    /// Whether it is a block candidate, if block candidates were requested.
-    pub(crate) block: Option<&'r BlockDecision>,
     pub(crate) clients: u64,
     pub(crate) hits: u64,
     /// Distinct paths, or a lower bound.
@@ -112,16 +109,9 @@ impl TopClient<'_> {
 
 /// The clients with the most hits.
 pub(crate) fn top_clients<'r>(report: &'r ReportModel<'r>, max: usize) -> Vec<TopClient<'r>> {
-    let blocks = report
-        .blocks
-        .as_deref()
-        .unwrap_or_default()
-        .iter()
-        .map(Some)
-        .chain(std::iter::repeat(None));
     let mut top: Vec<TopClient<'r>> = Vec::new();
     let mut networks: HashMap<Network<'r>, usize> = HashMap::new();
-    for (row, block) in report.clients.iter().zip(blocks) {
+    for row in &report.clients {
         let network = row
             .key
             .client()
@@ -133,7 +123,6 @@ pub(crate) fn top_clients<'r>(report: &'r ReportModel<'r>, max: usize) -> Vec<To
         if at == top.len() {
             top.push(TopClient {
                 row,
-                block,
                 clients: 0,
                 hits: 0,
                 paths: 0,
@@ -143,9 +132,11 @@ pub(crate) fn top_clients<'r>(report: &'r ReportModel<'r>, max: usize) -> Vec<To
         let client = &mut top[at];
         client.clients += 1;
         client.hits += row.hits;
-        client.paths = client
-            .paths
-            .max(block.map_or(row.paths, |block| block.stats.paths));
+        client.paths = client.paths.max(
+            row.block
+                .as_ref()
+                .map_or(row.paths, |block| block.stats.paths),
+        );
         client.answered += row.answered;
     }
     top.sort_by_key(|client| Reverse(client.hits));
@@ -153,25 +144,12 @@ pub(crate) fn top_clients<'r>(report: &'r ReportModel<'r>, max: usize) -> Vec<To
     top
 }
 
-/// The title of the most severe of a row's rules.
-pub(crate) fn worst_rule_title<'r>(report: &ReportModel<'r>, rules: &[RuleId]) -> &'r str {
-    // Of equal ones the first: `max_by_key` returns the last, and rules are sorted.
-    rules
-        .iter()
-        .rev()
-        .map(|&rule| report.rule_set.rule(rule))
-        .max_by_key(|rule| rule.severity)
-        .map_or("", |rule| &rule.title)
-}
-
 /// The title of a rule; the ID of an unknown rule.
 pub(crate) fn rule_title<'r>(report: &ReportModel<'r>, id: &'r str) -> &'r str {
-    report
-        .rule_set
-        .rules()
-        .iter()
-        .find(|rule| rule.id == id)
-        .map_or(id, |rule| &rule.title)
+    let rules = report.rule_set;
+    rules
+        .number_of(id)
+        .map_or(id, |rule| &rules.rule(rule).title)
 }
 
 /// Notes: problems of inputs first, with each input's `name`, then the other notes.
@@ -240,14 +218,11 @@ const MIN_TO_MERGE: u64 = 3;
 /// Gathers the candidates of a report.
 pub(crate) fn gather_candidates(report: &ReportModel<'_>) -> BlockCandidates {
     let mut found = BlockCandidates::default();
-    let Some(blocks) = &report.blocks else {
-        return found;
-    };
     let candidates = || {
         report
             .clients
             .iter()
-            .zip(blocks)
+            .filter_map(|row| Some((row, row.block.as_deref()?)))
             .filter(|(_, block)| block.verdict == BlockVerdict::Candidate)
     };
     let mut of_network: HashMap<IpNet, u64> = HashMap::new();
@@ -304,7 +279,7 @@ pub(crate) fn gather_candidates(report: &ReportModel<'_>) -> BlockCandidates {
     }
     found.addresses = found.lines.iter().map(|line| line.addresses).sum();
     found.cost = found.lines.iter().map(|line| line.cost).sum();
-    found.left_out = block_candidates::left_out(blocks) as u64;
-    found.edges = block_candidates::edges_left_out(blocks).collect();
+    found.left_out = block_candidates::left_out(report) as u64;
+    found.edges = block_candidates::edges_left_out(report).collect();
     found
 }

@@ -7,8 +7,9 @@ use super::content::{self, AnsweredPath, BlockCandidates};
 use crate::render::layout::{truncate, truncate_start, width};
 use crate::report::campaigns;
 use crate::report::floods::describe;
+use crate::report::labels;
 use crate::report::model::Campaign;
-use crate::report::novelty::NoveltyKind;
+use crate::report::novelty::ItemKind;
 use crate::scan::input_summary::InputSummary;
 use crate::text::number::{counted, counted_more, grouped};
 use crate::text::redact::sanitize::escape;
@@ -65,10 +66,7 @@ fn opening(summary: &RunSummary<'_>, answers: usize, shown: usize) -> String {
         .unwrap_or_default();
     let totals = &summary.report.totals;
     let probes = counted(totals.sum.hits, "probe", "probes");
-    let known = if summary.is_first
-        || content::news_of(summary, NoveltyKind::Answer)
-            .next()
-            .is_some()
+    let known = if summary.is_first || content::news_of(summary, ItemKind::Answer).next().is_some()
     {
         ""
     } else {
@@ -109,7 +107,7 @@ fn answered(summary: &RunSummary<'_>, answer: &AnsweredPath<'_>) -> String {
     );
     let title = format!(
         " ({})",
-        content::worst_rule_title(summary.report, &answer.row.rules)
+        labels::worst(summary.report.rule_set, &answer.row.rules).map_or("", |rule| &rule.title)
     );
     if width(&line) + width(&title) <= WIDTH {
         line + &title
@@ -140,11 +138,11 @@ fn news(summary: &RunSummary<'_>) -> Vec<String> {
         .iter()
         .filter(|campaign| {
             campaign.guesses.is_none()
-                && new(NoveltyKind::Campaign).any(|news| news.key == campaign.key)
+                && new(ItemKind::Campaign).any(|news| news.key == campaign.key)
         })
         .map(campaign)
         .collect();
-    let rules: Vec<_> = new(NoveltyKind::Rule)
+    let rules: Vec<_> = new(ItemKind::Rule)
         .map(|news| content::rule_title(summary.report, &news.key).to_owned())
         .collect();
     [

@@ -14,7 +14,7 @@ pub(crate) use self::message::text as mail_text;
 pub(crate) use self::summary::text as summary_text;
 use crate::log::finding::Severity;
 use crate::report::model::ReportModel;
-use crate::report::novelty::{NewItem, NoveltyKind};
+use crate::report::novelty::{ItemKind, NewItem};
 use crate::report::withdrawn::WithdrawnAnswer;
 
 /// The most lines of a mail.
@@ -53,7 +53,7 @@ pub(crate) fn is_notable(summary: &RunSummary<'_>) -> bool {
     let is_rare_news = |news: &NewItem<'_>| {
         matches!(
             news.kind,
-            NoveltyKind::Answer | NoveltyKind::Rule | NoveltyKind::Campaign
+            ItemKind::Answer | ItemKind::Rule | ItemKind::Campaign
         ) && news.severity >= summary.level
     };
     summary
@@ -89,7 +89,7 @@ mod tests {
     use crate::log::client::Client;
     use crate::render::layout::width;
     use crate::render::mail::*;
-    use crate::report::block_candidates::block_decisions;
+    use crate::report::block_candidates::decide_blocks;
     use crate::report::build::LogAnalysis;
     use crate::report::fixture;
     use crate::report::model::{Campaign, Row, RowKey};
@@ -108,13 +108,8 @@ mod tests {
         let (tally, allow) = (Tally::default(), AllowList::default());
         let report_input = fixture::report_input(report.rule_set, &tally, &[], &[], &allow);
         let analysis = LogAnalysis::new(&report_input);
-        report.blocks = Some(block_decisions(
-            report,
-            &report_input,
-            &analysis,
-            &BlockPolicy::new(&[], &[], &allow),
-            max,
-        ));
+        let policy = BlockPolicy::new(&[], &[], &allow);
+        decide_blocks(report, &analysis, &policy, max);
     }
 
     fn campaign<'a>(report: &ReportModel<'a>) -> Campaign<'a> {
@@ -151,16 +146,16 @@ mod tests {
         };
         vec![
             one(
-                NoveltyKind::Answer,
+                ItemKind::Answer,
                 "shop.example/backup/.env",
                 Severity::Critical,
             ),
-            one(NoveltyKind::Rule, "php/eval-stdin", Severity::High),
-            one(NoveltyKind::Rule, "dotfiles/env", Severity::High),
-            one(NoveltyKind::Rule, "wordpress/login", Severity::Low),
-            one(NoveltyKind::Path, "/backup/.env", Severity::Critical),
-            one(NoveltyKind::Client, "198.51.100.23", Severity::Critical),
-            one(NoveltyKind::Campaign, "c0ffee01", Severity::High),
+            one(ItemKind::Rule, "php/eval-stdin", Severity::High),
+            one(ItemKind::Rule, "dotfiles/env", Severity::High),
+            one(ItemKind::Rule, "wordpress/login", Severity::Low),
+            one(ItemKind::Path, "/backup/.env", Severity::Critical),
+            one(ItemKind::Client, "198.51.100.23", Severity::Critical),
+            one(ItemKind::Campaign, "c0ffee01", Severity::High),
         ]
     }
 
@@ -202,7 +197,7 @@ mod tests {
         report.inputs.truncate(1);
         let news: Vec<_> = news(&report)
             .into_iter()
-            .filter(|news| news.kind == NoveltyKind::Rule)
+            .filter(|news| news.kind == ItemKind::Rule)
             .collect();
         let run = run_summary(&report, &news);
         insta::assert_snapshot!("refused_mail", mail_text(&run));
@@ -322,20 +317,16 @@ mod tests {
             })
         };
         assert!(
-            due(&report, NoveltyKind::Path, Severity::Critical),
+            due(&report, ItemKind::Path, Severity::Critical),
             "an answer, new or not"
         );
         report.answered.retain(|row| row.severity < Severity::High);
-        assert!(!due(&report, NoveltyKind::Path, Severity::High));
-        assert!(!due(&report, NoveltyKind::Client, Severity::High));
-        for kind in [
-            NoveltyKind::Answer,
-            NoveltyKind::Rule,
-            NoveltyKind::Campaign,
-        ] {
+        assert!(!due(&report, ItemKind::Path, Severity::High));
+        assert!(!due(&report, ItemKind::Client, Severity::High));
+        for kind in [ItemKind::Answer, ItemKind::Rule, ItemKind::Campaign] {
             assert!(due(&report, kind, Severity::High), "{kind:?}");
         }
-        assert!(!due(&report, NoveltyKind::Rule, Severity::Critical));
+        assert!(!due(&report, ItemKind::Rule, Severity::Critical));
         assert!(
             !is_notable(&RunSummary {
                 is_first: true,

@@ -9,8 +9,8 @@ use crate::render::{RenderOptions, grades, table};
 use crate::report::campaigns::guess_sentences;
 use crate::report::floods::describe;
 use crate::report::labels::{self, first};
-use crate::report::model::{BlockDecision, Campaign};
-use crate::report::novelty::{NewItem, NoveltyKind};
+use crate::report::model::Campaign;
+use crate::report::novelty::{ItemKind, NewItem};
 use crate::text::number::{counted, grouped};
 use crate::text::redact::sanitize::escape;
 
@@ -137,15 +137,15 @@ fn news(summary: &RunSummary<'_>, page: &mut TextPage) {
         n => Some(counted(n, one, many)),
     };
     let counts = [
-        count(NoveltyKind::Answer, "answer", "answers"),
-        count(NoveltyKind::Campaign, "campaign", "campaigns"),
-        count(NoveltyKind::Rule, "rule", "rules"),
-        count(NoveltyKind::Path, "path", "paths"),
-        count(NoveltyKind::Client, "client", "clients"),
+        count(ItemKind::Answer, "answer", "answers"),
+        count(ItemKind::Campaign, "campaign", "campaigns"),
+        count(ItemKind::Rule, "rule", "rules"),
+        count(ItemKind::Path, "path", "paths"),
+        count(ItemKind::Client, "client", "clients"),
     ];
     let counts: Vec<_> = counts.into_iter().flatten().collect();
     page.wrapped(2, PLAIN, &format!("{}: new.csv", counts.join(", ")));
-    let rules: Vec<&NewItem<'_>> = content::news_of(summary, NoveltyKind::Rule).collect();
+    let rules: Vec<&NewItem<'_>> = content::news_of(summary, ItemKind::Rule).collect();
     Grid::new(first(&rules, Some(ROWS)))
         .text("severity", |news| news.severity.as_str())
         .text("rule", |news| &news.key)
@@ -178,7 +178,7 @@ fn campaigns(summary: &RunSummary<'_>, page: &mut TextPage) {
     let campaigns = &summary.report.campaigns;
     let is_new = |campaign: &Campaign<'_>| {
         !summary.is_first
-            && content::news_of(summary, NoveltyKind::Campaign).any(|news| news.key == campaign.key)
+            && content::news_of(summary, ItemKind::Campaign).any(|news| news.key == campaign.key)
     };
     let paths = |campaign: &Campaign<'_>| labels::joined(&campaign.sample_paths);
     let grid = Grid::new(first(campaigns, Some(ROWS)))
@@ -205,7 +205,7 @@ fn top_clients(summary: &RunSummary<'_>, page: &mut TextPage) {
         .count("answered", |client| client.answered)
         .rank(2)
         .text("may block", |client| {
-            client.block.map(BlockDecision::label).unwrap_or_default()
+            client.row.block.as_ref().map_or("", |block| block.label())
         })
         .rank(3)
         .text("looks for", classes)

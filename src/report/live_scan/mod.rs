@@ -12,9 +12,7 @@ use crate::input::find::InputOrigin;
 use crate::input::read::Body;
 use crate::input::tail::{LineChunk, Notice};
 use crate::judge::report_input::{ReportFilter, ReportInput};
-use crate::judge::rule_status::{
-    AnswerChange, AnswerEvent, LiveAnalysis, LiveLine, PendingHit, SavedAnswers,
-};
+use crate::judge::rule_status::{AnswerChange, AnswerEvent, LiveAnalysis, LiveLine, SavedAnswers};
 use crate::judge::site::SiteHistory;
 use crate::log::client::Ipv6Prefix;
 use crate::log::finding::{Findings, Hit};
@@ -57,16 +55,9 @@ pub(crate) struct LiveScan<'a> {
     worker_state: WorkerState,
     log_reader: LogReader,
     tally: Tally,
-    rolling_tally: RollingTally,
-    sources: Vec<SourceInfo>,
-    logs: HashMap<u32, LiveLog>,
-    path_stats: PathStats,
-    /// The number of reported hits.
-    hits: u64,
+    state: LiveState,
     buffers: HitBuffers,
-    /// Notices for the user, and the logs that already have one.
     notices: Vec<Notice>,
-    noted: HashSet<PathBuf>,
 }
 
 /// The part of a live scan that survives a reload of the rules: line counts and logs.
@@ -76,7 +67,9 @@ pub(crate) struct LiveState {
     sources: Vec<SourceInfo>,
     logs: HashMap<u32, LiveLog>,
     path_stats: PathStats,
+    /// The number of reported hits.
     hits: u64,
+    /// Logs with a notice.
     noted: HashSet<PathBuf>,
     /// The response history of the sites, to grade hits of the new rules.
     sites: SiteHistory,
@@ -179,35 +172,23 @@ impl LiveState {
 impl<'a> LiveScan<'a> {
     /// Continues from the state of an earlier live scan.
     #[must_use]
-    pub(crate) fn new(job: ScanJob<'a>, filter: ReportFilter<'a>, state: LiveState) -> Self {
-        let LiveState {
-            rolling_tally,
-            sources,
-            logs,
-            path_stats,
-            hits,
-            noted,
-            sites,
-            answers,
-        } = state;
+    pub(crate) fn new(job: ScanJob<'a>, filter: ReportFilter<'a>, mut state: LiveState) -> Self {
         Self {
             job,
             filter,
             line_scanner: LineScanner::new(job.rules, job.scan_options),
-            analysis: LiveAnalysis::new(job.rules, filter)
-                .with_history(sites)
-                .with_answers(answers),
+            analysis: LiveAnalysis::new(
+                job.rules,
+                filter,
+                mem::take(&mut state.sites),
+                mem::take(&mut state.answers),
+            ),
             worker_state: worker_state(job.prefix),
             log_reader: LogReader::default(),
             tally: Tally::default(),
-            rolling_tally,
-            sources,
-            logs,
-            path_stats,
-            hits,
+            state,
             buffers: HitBuffers::with_prefix(job.prefix),
             notices: Vec::new(),
-            noted,
         }
     }
 
@@ -216,48 +197,36 @@ impl<'a> LiveScan<'a> {
     #[must_use]
     pub(crate) fn into_state(mut self, now: i64, privacy: &Privacy) -> LiveState {
         let (sites, answers) = (self.sites(now).clone(), self.answers(privacy));
-        let Self {
-            sources,
-            logs,
-            path_stats,
-            hits,
-            noted,
-            ..
-        } = self;
         LiveState {
             rolling_tally: RollingTally::with_earlier_hits_dropped(),
-            sources,
-            logs,
-            path_stats,
-            hits,
-            noted,
             sites,
             answers,
+            ..self.state
         }
     }
 
     /// The number of reported hits, including those before the last reload.
     #[must_use]
     pub(crate) fn hits(&self) -> u64 {
-        self.hits
+        self.state.hits
     }
 
     /// Whether so many lines that match a rule are in no known format that it is a problem.
     #[must_use]
     pub(crate) fn has_unparsed_hits(&self) -> bool {
-        self.path_stats.has_unparsed_hits()
+        self.state.path_stats.has_unparsed_hits()
     }
 
     /// The number of lines that were read.
     #[must_use]
     pub(crate) fn lines(&self) -> u64 {
-        self.path_stats.lines()
+        self.state.path_stats.lines()
     }
 
     /// The number of lines that were read from the logs at a path.
     #[must_use]
     pub(crate) fn lines_of(&self, path: &[u8]) -> u64 {
-        self.path_stats.lines_of(path)
+        self.state.path_stats.lines_of(path)
     }
 
     /// Takes the pending notices.
@@ -280,7 +249,7 @@ impl<'a> LiveScan<'a> {
     /// Adds a notice about a log, once per log.
     fn add_notice(&mut self, path: &Path, what: Option<String>) {
         let Some(what) = what else { return };
-        if self.noted.insert(path.to_owned()) {
+        if self.state.noted.insert(path.to_owned()) {
             self.notices.push(Notice {
                 path: path.to_owned(),
                 what,
@@ -301,18 +270,18 @@ impl<'a> LiveScan<'a> {
         clock: Duration,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<ChunkStats, E> {
-        self.analysis.set_clock(clock);
-        let mut log = self
-            .logs
-            .remove(&line_chunk.log)
-            .unwrap_or_else(|| LiveLog::new(line_chunk, self.source_info(line_chunk), &self.job));
+        self.analysis.answers.clock = clock;
+        let mut log =
+            self.state.logs.remove(&line_chunk.log).unwrap_or_else(|| {
+                LiveLog::new(line_chunk, self.source_info(line_chunk), &self.job)
+            });
         let done = self
             .process_lines(&mut log, line_chunk, emit)
             .and_then(|stats| {
-                let changes = self.analysis.regrade();
+                let changes = self.analysis.answers.regrade(false);
                 self.emit_changes(changes, emit).map(|()| stats)
             });
-        self.logs.insert(line_chunk.log, log);
+        self.state.logs.insert(line_chunk.log, log);
         self.evict_if_full();
         done
     }
@@ -379,8 +348,8 @@ impl<'a> LiveScan<'a> {
         clock: Duration,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.analysis.set_clock(clock);
-        let changes = self.analysis.regrade_all();
+        self.analysis.answers.clock = clock;
+        let changes = self.analysis.answers.regrade_all(false);
         self.emit_changes(changes, emit)
     }
 
@@ -393,19 +362,20 @@ impl<'a> LiveScan<'a> {
         &mut self,
         emit: &mut impl FnMut(&LiveHit<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
-        let changes = self.analysis.settle_all();
+        let changes = self.analysis.answers.regrade_all(true);
         self.emit_changes(changes, emit)
     }
 
     /// The response history of the sites, for the next run. `now` is in seconds since 1970.
     pub(crate) fn sites(&mut self, now: i64) -> &SiteHistory {
-        self.analysis.history(now)
+        self.analysis.answers.history(now)
     }
 
     /// The answers for the next run, as alerts print them.
     pub(crate) fn answers(&self, privacy: &Privacy) -> SavedAnswers {
         self.analysis
-            .saved_answers(&mut |line| alert_request(privacy, &line.line(), self.job.prefix))
+            .answers
+            .saved(&mut |line| alert_request(privacy, line, self.job.prefix))
     }
 
     /// Emits hits whose answer changed. One that is no finding any more is emitted only if it was a
@@ -418,7 +388,7 @@ impl<'a> LiveScan<'a> {
         for AnswerChange { line, event } in changes {
             let hit_report = live_hit(
                 &mut self.analysis,
-                &line.line(),
+                &line,
                 ReportReason::Changed(event),
                 &mut self.buffers,
             );
@@ -461,7 +431,7 @@ impl<'a> LiveScan<'a> {
             lines: findings.lines.lines,
             unparsed: findings.lines.unparsed,
         };
-        self.path_stats.count(
+        self.state.path_stats.count(
             log.scanned.path.as_os_str().as_bytes(),
             run.bytes,
             &findings,
@@ -470,6 +440,7 @@ impl<'a> LiveScan<'a> {
             self.add_notice(&log.scanned.path, Some(what));
         }
         let warning = self
+            .state
             .path_stats
             .warning_of(log.scanned.path.as_os_str().as_bytes())
             .filter(|_| !log.is_warned);
@@ -500,7 +471,7 @@ impl<'a> LiveScan<'a> {
         self.analysis
             .record_home_pages(&findings.home, &self.worker_state.names, &log.family);
         if let Some((_, latest)) = findings.times {
-            self.analysis.record_time(&log.family, latest);
+            self.analysis.answers.record_time(&log.family, latest);
         }
         let mut requests = findings.requests.iter().zip(0_u32..).peekable();
         for hit in &findings.hits {
@@ -527,13 +498,13 @@ impl<'a> LiveScan<'a> {
     ) -> Result<(), E> {
         let line = LiveLine {
             generation: log.generation,
-            source: log.scanned.path.as_os_str().as_bytes(),
-            family: &log.family,
+            source: log.scanned.path.as_os_str().as_bytes().into(),
+            family: (&log.family).into(),
             offset: position.chunk + hit.offset,
             line: position.line + u64::from(hit.line) + 1,
-            text: findings.text(hit),
+            text: findings.text(hit).into(),
             parsed: hit.parsed,
-            rules: self.worker_state.names.rules.resolve(hit.rules),
+            rules: (&**self.worker_state.names.rules.resolve(hit.rules)).into(),
             is_saved: false,
         };
         let mut late = Vec::new();
@@ -547,22 +518,22 @@ impl<'a> LiveScan<'a> {
             requests: so_far.requests,
             ..new
         };
-        self.hits += u64::from(hit_report.is_reported());
+        self.state.hits += u64::from(hit_report.is_reported());
         emit(&hit_report)?;
         let (client, may_come_late) = (hit_report.hit.client, hit_report.may_be_promoted);
         if may_come_late {
-            self.analysis.hold(client, PendingHit::new(&line));
+            self.analysis.hold(client, line.to_held());
         }
         for line in late {
             let hit_report = live_hit(
                 &mut self.analysis,
-                &line.line(),
+                &line,
                 ReportReason::Promoted,
                 &mut self.buffers,
             );
             let (client, may_come_later) = (hit_report.hit.client, hit_report.may_be_promoted);
             if hit_report.is_reported() {
-                self.hits += 1;
+                self.state.hits += 1;
                 emit(&hit_report)?;
             } else if may_come_later {
                 self.analysis.hold(client, line.clone());
@@ -576,12 +547,13 @@ impl<'a> LiveScan<'a> {
     fn source_info(&mut self, line_chunk: &LineChunk<'_>) -> u32 {
         let source = source_info(line_chunk);
         let known = self
+            .state
             .sources
             .iter()
             .position(|known| known.path == source.path);
         let number = known.unwrap_or_else(|| {
-            self.sources.push(source);
-            self.sources.len() - 1
+            self.state.sources.push(source);
+            self.state.sources.len() - 1
         });
         number as u32
     }
@@ -597,13 +569,13 @@ impl<'a> LiveScan<'a> {
             || names.bytes() + tally.held_bytes() >= MAX_TALLY_TEXT
         {
             self.roll_up_tally();
-            self.rolling_tally.begin_period();
+            self.state.rolling_tally.begin_period();
         }
-        if self.sources.len() >= MAX_PATHS {
-            self.rolling_tally = RollingTally::with_earlier_hits_dropped();
+        if self.state.sources.len() >= MAX_PATHS {
+            self.state.rolling_tally = RollingTally::with_earlier_hits_dropped();
             (self.tally, self.worker_state) = (Tally::default(), worker_state(self.job.prefix));
-            self.sources.clear();
-            self.logs.clear();
+            self.state.sources.clear();
+            self.state.logs.clear();
         }
         self.drop_old_generations();
     }
@@ -611,19 +583,20 @@ impl<'a> LiveScan<'a> {
     /// Drops the older half of the generations if there are too many. A dropped one with new lines
     /// is added again.
     fn drop_old_generations(&mut self) {
-        let kept = self.sources.len() + MAX_OLD_GENERATIONS;
-        if self.logs.len() > 2 * kept {
-            let mut numbers: Vec<u32> = self.logs.keys().copied().collect();
+        let kept = self.state.sources.len() + MAX_OLD_GENERATIONS;
+        if self.state.logs.len() > 2 * kept {
+            let mut numbers: Vec<u32> = self.state.logs.keys().copied().collect();
             numbers.sort_unstable();
             let first = numbers[numbers.len() - kept];
-            self.logs.retain(|number, _| *number >= first);
+            self.state.logs.retain(|number, _| *number >= first);
         }
     }
 
     /// Adds the current tally to the rolling tally, with its names.
     fn roll_up_tally(&mut self) {
         let names = self.worker_state.reset();
-        self.rolling_tally
+        self.state
+            .rolling_tally
             .add(mem::take(&mut self.tally).with_names(names));
     }
 
@@ -635,8 +608,9 @@ impl<'a> LiveScan<'a> {
         consume: impl FnOnce(&mut ReportModel<'_>, SummaryStart) -> R,
     ) -> R {
         self.roll_up_tally();
-        let tally = self.rolling_tally.merged();
+        let tally = self.state.rolling_tally.merged();
         let inputs: Vec<_> = self
+            .state
             .sources
             .iter()
             .map(|source| InputSummary {
@@ -647,21 +621,21 @@ impl<'a> LiveScan<'a> {
         let report_input = ReportInput {
             rules: self.job.rules,
             tally: &tally,
-            sources: &self.sources,
+            sources: &self.state.sources,
             inputs: &inputs,
-            without_time: self.path_stats.without_time(),
+            without_time: self.state.path_stats.without_time(),
             filter: self.filter,
             allow: &self.job.scan_options.allow,
         };
         let analysis = LogAnalysis::new(&report_input);
-        let mut report = build(&report_input, &analysis, wanted);
+        let mut report = build(&analysis, wanted);
         let mut hits: BTreeMap<Vec<u8>, u64> = BTreeMap::new();
         for input in report.inputs.drain(..) {
             *hits.entry(input.path).or_default() += input.counts.hits;
         }
-        report.inputs = self.path_stats.inputs(&hits);
+        report.inputs = self.state.path_stats.inputs(&hits);
         report.recount();
-        consume(&mut report, self.rolling_tally.since())
+        consume(&mut report, self.state.rolling_tally.since())
     }
 }
 

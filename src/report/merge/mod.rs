@@ -60,10 +60,15 @@ pub enum MergeError {
 #[derive(Debug)]
 pub struct ReportMerger<'r> {
     known: &'r RuleSet,
-    unknown: UnknownRules,
+    /// Rules that only the reports have, in the order of the reports. Their numbers follow the
+    /// known ones until the merge is finished.
+    unknown: Vec<Rule>,
     tally: Tally,
-    inputs: MergedInputs,
-    allowed: MergedAllowEntries,
+    /// The inputs of all reports, sorted by host and path; the same log of the same host is one
+    /// input.
+    inputs: Vec<(SourceInfo, InputSummary)>,
+    /// The entries of allow lists, sorted by file, line and reason.
+    allowed: Vec<AllowOrigin>,
     without_time: u64,
     log_hosts: BTreeSet<Option<String>>,
     periods: BTreeSet<Option<String>>,
@@ -149,10 +154,10 @@ impl<'r> ReportMerger<'r> {
     pub fn with_budget(rules: &'r RuleSet, budget: Budget) -> Self {
         Self {
             known: rules,
-            unknown: UnknownRules::default(),
+            unknown: Vec::new(),
             tally: Tally::with_budget(budget),
-            inputs: MergedInputs::default(),
-            allowed: MergedAllowEntries::default(),
+            inputs: Vec::new(),
+            allowed: Vec::new(),
             without_time: 0,
             log_hosts: BTreeSet::new(),
             periods: BTreeSet::new(),
@@ -184,10 +189,7 @@ impl<'r> ReportMerger<'r> {
         if ranges_only(&snapshot).is_some_and(|ranges| !self.ranges.insert(ranges)) {
             return Ok(());
         }
-        let rules = self.unknown.add(
-            std::mem::take(&mut snapshot.unknown_rules),
-            self.known.rules().len(),
-        )?;
+        let rules = self.number_rules(std::mem::take(&mut snapshot.unknown_rules))?;
         self.without_time += snapshot.without_time;
         self.log_hosts.insert(snapshot.log_host.take());
         self.periods.insert(snapshot.period.take());
@@ -212,8 +214,9 @@ impl<'r> ReportMerger<'r> {
             inputs.extend(part.inputs);
             allowed.extend(part.allowed);
         }
-        let (renumbered, added) = self.inputs.add(sources, inputs);
-        let (renumbered_allowed, added_allowed) = self.allowed.add(&allowed)?;
+        let others = sources.into_iter().zip(inputs).collect();
+        let (renumbered, added) = add_inputs(&mut self.inputs, others);
+        let (renumbered_allowed, added_allowed) = add_entries(&mut self.allowed, &allowed)?;
         if !is_identity(&renumbered) || !is_identity(&renumbered_allowed) {
             let new = ImportRemap {
                 inputs: &renumbered,
@@ -284,15 +287,13 @@ impl<'r> ReportMerger<'r> {
         self.prefixes.append(&mut other.prefixes);
         self.check_prefixes()?;
         self.without_time += other.without_time;
-        let rules = self
-            .unknown
-            .add(other.unknown.rules, self.known.rules().len())?;
-        let (sources, inputs) = other.inputs.into_parts();
+        let rules = self.number_rules(other.unknown)?;
+        let (sources, inputs) = other.inputs.into_iter().unzip();
         let part = ReportSnapshot {
             tally: other.tally,
             sources,
             inputs,
-            allowed: other.allowed.each,
+            allowed: other.allowed,
             ..ReportSnapshot::default()
         };
         self.pending.push((part, rules));
@@ -321,33 +322,96 @@ impl<'r> ReportMerger<'r> {
     ) -> Result<MergedReport, MergeError> {
         self.merge_pending()?;
         self.tally.enforce_budget();
-        let joined = self.inputs.join_ranges(self.allows_gaps)?;
+        let joined = join_ranges(&mut self.inputs, self.allows_gaps)?;
         if !joined.is_empty() {
             self.tally
                 .renumber_lines(|input, generation, offset, line| {
-                    joined.line_number((input, generation), offset, line)
+                    let ranges = joined.get(&(input, generation));
+                    ranges.map_or(line, |ranges| line + lines_before(ranges, offset))
                 });
         }
-        let (rules, tally, unknown_rules) = self.unknown.resolve(
-            self.known,
-            self.tally,
-            self.inputs.len(),
-            self.allowed.len(),
-            is_left_out,
-        )?;
-        let (sources, inputs) = self.inputs.into_parts();
+        let (rules, unknown_rules) = self.resolve_rules(is_left_out)?;
+        let (sources, inputs) = self.inputs.into_iter().unzip();
         Ok(MergedReport {
             rules,
-            tally,
+            tally: self.tally,
             sources,
             inputs,
-            allow: self.allowed.into_list(),
+            allow: AllowList::from_report(
+                self.allowed
+                    .into_iter()
+                    .map(|entry| (entry.file, entry.line, entry.reason)),
+            ),
             without_time: self.without_time,
             log_host: only(self.log_hosts),
             period: only(self.periods),
             prefix: self.prefixes.into_iter().next().flatten(),
             unknown_rules,
         })
+    }
+
+    /// Adds rules that only a report has. Returns their numbers.
+    fn number_rules(&mut self, others: Vec<Rule>) -> Result<Vec<RuleId>, MergeError> {
+        others
+            .into_iter()
+            .map(|rule| self.number_rule(rule))
+            .collect()
+    }
+
+    fn number_rule(&mut self, rule: Rule) -> Result<RuleId, MergeError> {
+        let at = self
+            .unknown
+            .iter()
+            .position(|known| known.id == rule.id)
+            .unwrap_or(self.unknown.len());
+        match self.unknown.get_mut(at) {
+            // Reports may disagree about a rule; their order must not matter.
+            Some(known) if weight(&rule) > weight(known) => *known = rule,
+            Some(_) => {}
+            None => self.unknown.push(rule),
+        }
+        let number = self.known.rules().len() + at;
+        if number >= MAX_RULES {
+            Err(MergeError::TooManyRules(MAX_RULES))
+        } else {
+            Ok(RuleId(number as u16))
+        }
+    }
+
+    /// Gives the tally the numbers of the rule set of the merged report. Returns that set, if it is
+    /// not the known one, and the ids of the added rules.
+    fn resolve_rules(
+        &mut self,
+        is_left_out: impl Fn(&Rule) -> bool,
+    ) -> Result<(Option<RuleSet>, Vec<String>), MergeError> {
+        if self.unknown.is_empty() {
+            return Ok((None, Vec::new()));
+        }
+        let kept: Vec<Rule> = self
+            .unknown
+            .iter()
+            .filter(|rule| !is_left_out(rule))
+            .cloned()
+            .collect();
+        let set = self.known.with_unknown_rules(&kept)?;
+        let of_known = self
+            .known
+            .rules()
+            .iter()
+            .chain(&self.unknown)
+            .map(|rule| set.number_of(&rule.id));
+        let numbers: Vec<Option<RuleId>> = of_known.collect();
+        let inputs: Vec<u32> = (0..self.inputs.len() as u32).collect();
+        let allowed: Vec<u16> = (0..=u16::MAX).take(self.allowed.len()).collect();
+        let new = ImportRemap {
+            inputs: &inputs,
+            rules: &|rule| numbers[usize::from(rule.0)],
+            allowed: &allowed,
+        };
+        self.tally = std::mem::take(&mut self.tally).remapped(&new);
+        let mut ids: Vec<String> = kept.into_iter().map(|rule| rule.id).collect();
+        ids.sort();
+        Ok((Some(set), ids))
     }
 }
 
@@ -401,111 +465,73 @@ fn only(of: BTreeSet<Option<String>>) -> Option<String> {
 /// Separates the problems of one input.
 const ALSO: &str = "; also: ";
 
-/// The inputs of all reports, sorted by host and path; the same log of the same host is one input.
-#[derive(Debug, Default)]
-pub(crate) struct MergedInputs {
-    each: Vec<(SourceInfo, InputSummary)>,
-}
-
-impl MergedInputs {
-    pub(crate) fn len(&self) -> usize {
-        self.each.len()
-    }
-
-    /// Adds inputs. Returns the new numbers of the earlier ones and of the added ones.
-    pub(crate) fn add(
-        &mut self,
-        sources: Vec<SourceInfo>,
-        inputs: Vec<InputSummary>,
-    ) -> (Vec<u32>, Vec<u32>) {
-        let here = self.each.len();
-        let all = std::mem::take(&mut self.each)
-            .into_iter()
-            .chain(sources.into_iter().zip(inputs));
-        let mut all: Vec<_> = all.enumerate().collect();
-        all.sort_by(|(_, a), (_, b)| key(&a.0).cmp(&key(&b.0)));
-        let mut numbers = vec![0; all.len()];
-        for (old, (source, input)) in all {
-            match self
-                .each
-                .last_mut()
-                .filter(|(known, _)| key(known) == key(&source))
-            {
-                Some((_, sum)) => add(sum, &input),
-                None => self.each.push((source, input)),
-            }
-            numbers[old] = (self.each.len() - 1) as u32;
+/// Adds inputs. Returns the new numbers of the earlier ones and of the added ones.
+fn add_inputs(
+    merged: &mut Vec<(SourceInfo, InputSummary)>,
+    others: Vec<(SourceInfo, InputSummary)>,
+) -> (Vec<u32>, Vec<u32>) {
+    let here = merged.len();
+    let mut all: Vec<_> = merged.drain(..).chain(others).enumerate().collect();
+    all.sort_by(|(_, a), (_, b)| key(&a.0).cmp(&key(&b.0)));
+    let mut numbers = vec![0; all.len()];
+    for (old, (source, input)) in all {
+        match merged
+            .last_mut()
+            .filter(|(known, _)| key(known) == key(&source))
+        {
+            Some((_, sum)) => add(sum, &input),
+            None => merged.push((source, input)),
         }
-        let theirs = numbers.split_off(here);
-        (numbers, theirs)
+        numbers[old] = (merged.len() - 1) as u32;
     }
-
-    /// Joins the ranges of each log into one input. Returns the joined ones.
-    ///
-    /// # Errors
-    ///
-    /// Ranges overlap, or some are missing unless `allows_gaps`.
-    pub(crate) fn join_ranges(&mut self, allows_gaps: bool) -> Result<JoinedRanges, MergeError> {
-        let mut joined = JoinedRanges::default();
-        for (number, (source, input)) in (0..).zip(&mut self.each) {
-            let mut spans = std::mem::take(&mut input.spans);
-            spans.sort_unstable();
-            let has_others = input.counts.lines > spans.iter().map(|span| span.lines).sum();
-            for of_generation in spans.chunk_by(|a, b| a.generation == b.generation) {
-                let generation = of_generation[0].generation;
-                // The ranges with lines may have been joined by an earlier merge.
-                if has_others && of_generation.iter().all(|range| range.start == range.end) {
-                    continue;
-                }
-                match missing_part(of_generation).map_err(|(start, end)| MergeError::Overlap {
-                    log: name(source),
-                    start,
-                    end,
-                })? {
-                    None => {
-                        _ = joined
-                            .logs
-                            .insert((number, generation), lines_before(of_generation));
-                    }
-                    Some(_) if allows_gaps => input.spans.extend_from_slice(of_generation),
-                    Some((start, end)) => {
-                        return Err(MergeError::Gap {
-                            log: name(source),
-                            start,
-                            end,
-                        });
-                    }
-                }
-            }
-        }
-        Ok(joined)
-    }
-
-    pub(crate) fn into_parts(self) -> (Vec<SourceInfo>, Vec<InputSummary>) {
-        self.each.into_iter().unzip()
-    }
+    let theirs = numbers.split_off(here);
+    (numbers, theirs)
 }
 
 /// The logs whose ranges were joined: an input and a generation, and for each range its offset and
 /// the lines before it.
-#[derive(Debug, Default)]
-pub(crate) struct JoinedRanges {
-    logs: BTreeMap<(u32, u64), Vec<(u64, u64)>>,
-}
+type JoinedRanges = BTreeMap<(u32, u64), Vec<(u64, u64)>>;
 
-impl JoinedRanges {
-    fn is_empty(&self) -> bool {
-        self.logs.is_empty()
+/// Joins the ranges of each log into one input. Returns the joined ones.
+///
+/// # Errors
+///
+/// Ranges overlap, or some are missing unless `allows_gaps`.
+fn join_ranges(
+    inputs: &mut [(SourceInfo, InputSummary)],
+    allows_gaps: bool,
+) -> Result<JoinedRanges, MergeError> {
+    let mut joined = JoinedRanges::new();
+    for (number, (source, input)) in (0..).zip(inputs) {
+        let mut spans = std::mem::take(&mut input.spans);
+        spans.sort_unstable();
+        let has_others = input.counts.lines > spans.iter().map(|span| span.lines).sum();
+        for of_generation in spans.chunk_by(|a, b| a.generation == b.generation) {
+            let generation = of_generation[0].generation;
+            // The ranges with lines may have been joined by an earlier merge.
+            if has_others && of_generation.iter().all(|range| range.start == range.end) {
+                continue;
+            }
+            match missing_part(of_generation).map_err(|(start, end)| MergeError::Overlap {
+                log: name(source),
+                start,
+                end,
+            })? {
+                None => {
+                    _ = joined.insert((number, generation), first_lines(of_generation));
+                }
+                Some(_) if allows_gaps => input.spans.extend_from_slice(of_generation),
+                Some((start, end)) => {
+                    return Err(MergeError::Gap {
+                        log: name(source),
+                        start,
+                        end,
+                    });
+                }
+            }
+        }
     }
-
-    /// The number in the log of a line that is at `offset` and has this number in its range.
-    fn line_number(&self, log: (u32, u64), offset: u64, line: u64) -> u64 {
-        let Some(ranges) = self.logs.get(&log) else {
-            return line;
-        };
-        let before = ranges.partition_point(|(start, _)| *start <= offset);
-        line + before.checked_sub(1).map_or(0, |before| ranges[before].1)
-    }
+    Ok(joined)
 }
 
 /// The first part of a log that is in none of its sorted ranges; `Err` with the first part that is
@@ -525,8 +551,14 @@ fn missing_part(ranges: &[LineSpan]) -> Result<Option<(u64, u64)>, (u64, u64)> {
     Ok(missing.or((end < log_len).then_some((end, log_len))))
 }
 
+/// The lines before the range of an offset.
+fn lines_before(ranges: &[(u64, u64)], offset: u64) -> u64 {
+    let before = ranges.partition_point(|(start, _)| *start <= offset);
+    before.checked_sub(1).map_or(0, |before| ranges[before].1)
+}
+
 /// The offset of each range, and the lines before it.
-fn lines_before(ranges: &[LineSpan]) -> Vec<(u64, u64)> {
+fn first_lines(ranges: &[LineSpan]) -> Vec<(u64, u64)> {
     let mut lines = 0;
     let mut before = |range: &LineSpan| {
         lines += range.lines;
@@ -579,122 +611,24 @@ fn add(sum: &mut InputSummary, other: &InputSummary) {
     sum.warning = all_sentences([&sum.warning, &other.warning]);
 }
 
-/// The entries of allow lists, sorted by file, line and reason.
-#[derive(Debug, Default)]
-pub(crate) struct MergedAllowEntries {
-    each: Vec<AllowOrigin>,
-}
-
-impl MergedAllowEntries {
-    pub(crate) fn len(&self) -> usize {
-        self.each.len()
+/// Adds entries of allow lists. Returns the new numbers of the earlier ones and of the added ones.
+fn add_entries(
+    merged: &mut Vec<AllowOrigin>,
+    others: &[AllowOrigin],
+) -> Result<(Vec<u16>, Vec<u16>), MergeError> {
+    let mut all: Vec<AllowOrigin> = merged.iter().chain(others).cloned().collect();
+    all.sort();
+    all.dedup();
+    if all.len() > usize::from(u16::MAX) {
+        return Err(MergeError::TooManyEntries(u16::MAX.into()));
     }
-
-    /// Adds entries. Returns the new numbers of the earlier ones and of the added ones.
-    pub(crate) fn add(
-        &mut self,
-        others: &[AllowOrigin],
-    ) -> Result<(Vec<u16>, Vec<u16>), MergeError> {
-        let mut all: Vec<AllowOrigin> = self.each.iter().chain(others).cloned().collect();
-        all.sort();
-        all.dedup();
-        if all.len() > usize::from(u16::MAX) {
-            return Err(MergeError::TooManyEntries(u16::MAX.into()));
-        }
-        let number = |entry: &AllowOrigin| all.partition_point(|known| known < entry) as u16;
-        let numbers = (
-            self.each.iter().map(number).collect(),
-            others.iter().map(number).collect(),
-        );
-        self.each = all;
-        Ok(numbers)
-    }
-
-    pub(crate) fn into_list(self) -> AllowList {
-        AllowList::from_report(
-            self.each
-                .into_iter()
-                .map(|entry| (entry.file, entry.line, entry.reason)),
-        )
-    }
-}
-
-/// Rules that only the reports have, in the order of the reports. Their numbers follow the known
-/// ones until the merge is finished.
-#[derive(Debug, Default)]
-pub(crate) struct UnknownRules {
-    rules: Vec<Rule>,
-}
-
-impl UnknownRules {
-    /// Adds rules. Returns their numbers, which start at `first`.
-    pub(crate) fn add(
-        &mut self,
-        others: Vec<Rule>,
-        first: usize,
-    ) -> Result<Vec<RuleId>, MergeError> {
-        others
-            .into_iter()
-            .map(|rule| self.number(rule, first))
-            .collect()
-    }
-
-    fn number(&mut self, rule: Rule, first: usize) -> Result<RuleId, MergeError> {
-        let at = self
-            .rules
-            .iter()
-            .position(|known| known.id == rule.id)
-            .unwrap_or(self.rules.len());
-        match self.rules.get_mut(at) {
-            // Reports may disagree about a rule; their order must not matter.
-            Some(known) if weight(&rule) > weight(known) => *known = rule,
-            Some(_) => {}
-            None => self.rules.push(rule),
-        }
-        let number = first + at;
-        if number >= MAX_RULES {
-            Err(MergeError::TooManyRules(MAX_RULES))
-        } else {
-            Ok(RuleId(number as u16))
-        }
-    }
-
-    /// The rule set of the merged report, its tally, and the ids of the added rules.
-    pub(crate) fn resolve(
-        self,
-        known: &RuleSet,
-        tally: Tally,
-        inputs: usize,
-        allowed: usize,
-        is_left_out: impl Fn(&Rule) -> bool,
-    ) -> Result<(Option<RuleSet>, Tally, Vec<String>), MergeError> {
-        if self.rules.is_empty() {
-            return Ok((None, tally, Vec::new()));
-        }
-        let kept: Vec<Rule> = self
-            .rules
-            .iter()
-            .filter(|rule| !is_left_out(rule))
-            .cloned()
-            .collect();
-        let set = known.with_unknown_rules(&kept)?;
-        let of_known = known
-            .rules()
-            .iter()
-            .chain(&self.rules)
-            .map(|rule| set.number_of(&rule.id));
-        let numbers: Vec<Option<RuleId>> = of_known.collect();
-        let inputs: Vec<u32> = (0..inputs as u32).collect();
-        let allowed: Vec<u16> = (0..=u16::MAX).take(allowed).collect();
-        let new = ImportRemap {
-            inputs: &inputs,
-            rules: &|rule| numbers[usize::from(rule.0)],
-            allowed: &allowed,
-        };
-        let mut ids: Vec<String> = kept.into_iter().map(|rule| rule.id).collect();
-        ids.sort();
-        Ok((Some(set), tally.remapped(&new), ids))
-    }
+    let number = |entry: &AllowOrigin| all.partition_point(|known| known < entry) as u16;
+    let numbers = (
+        merged.iter().map(number).collect(),
+        others.iter().map(number).collect(),
+    );
+    *merged = all;
+    Ok(numbers)
 }
 
 /// A total order of the variants of a rule; the most severe is last.

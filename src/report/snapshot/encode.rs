@@ -30,15 +30,12 @@ pub(crate) struct SnapshotEncoder<'a> {
     lists: SortedIds<&'a [RuleId]>,
     clients: SortedIds<ClientText<'a>>,
     paths: SortedIds<PathText<'a>>,
-    hosts: HostTable<'a>,
+    /// The encoded virtual hosts; the first one stands for no host.
+    hosts: Vec<Cow<'a, [u8]>>,
+    /// The index of each virtual host by its text in the tally.
+    host_indices: HashMap<&'a [u8], u32>,
     cells: Vec<IndexedCell<'a>>,
     app_evidence: Vec<(RuleId, Site<'a>, BoundedSet)>,
-}
-
-/// The encoded virtual hosts, and the index of each by its text in the tally.
-struct HostTable<'a> {
-    names: Vec<Cow<'a, [u8]>>,
-    indices: HashMap<&'a [u8], u32>,
 }
 
 /// A cell with the indices of its names.
@@ -108,6 +105,12 @@ impl<'a> SnapshotEncoder<'a> {
             .collect();
         rules.sort_unstable();
         rules.dedup();
+        let hosts = hosts(sites());
+        let host_indices = hosts
+            .iter()
+            .zip(1..)
+            .map(|((_, host), index)| (*host, index))
+            .collect();
         let mut encoder = Self {
             report,
             source,
@@ -120,7 +123,10 @@ impl<'a> SnapshotEncoder<'a> {
             ),
             clients: SortedIds::new(clients, |client| ClientText::new(tally.client(client))),
             paths: SortedIds::new(paths, |path| PathText::new(tally.path(path))),
-            hosts: hosts(sites()),
+            hosts: std::iter::once(Cow::Borrowed(&b""[..]))
+                .chain(hosts.into_iter().map(|(encoded, _)| encoded))
+                .collect(),
+            host_indices,
             rules,
             lists,
             cells: Vec::with_capacity(tally.len()),
@@ -164,8 +170,8 @@ impl<'a> SnapshotEncoder<'a> {
     }
 
     fn host(&self, site: Site<'_>) -> u32 {
-        host_of(site)
-            .and_then(|host| self.hosts.indices.get(host))
+        site.host()
+            .and_then(|host| self.host_indices.get(host))
             .copied()
             .unwrap_or(0)
     }
@@ -193,7 +199,6 @@ impl<'a> SnapshotEncoder<'a> {
             .rows()
             .try_for_each(|row| put(SnapshotRow::Input(row)))?;
         self.hosts
-            .names
             .iter()
             .try_for_each(|host| put(SnapshotRow::Host(escape_lossless(host))))?;
         let clients = || {
@@ -543,33 +548,15 @@ fn input_of(site: Site<'_>) -> Option<u32> {
     }
 }
 
-/// The hosts in their encoded order, after the one that stands for no host, and the index of each
-/// by its text in the tally.
-fn hosts<'a>(sites: impl Iterator<Item = Site<'a>>) -> HostTable<'a> {
-    let known: HashSet<&[u8]> = sites.filter_map(host_of).collect();
+/// The hosts in their encoded order, each with its text in the tally.
+fn hosts<'a>(sites: impl Iterator<Item = Site<'a>>) -> Vec<(Cow<'a, [u8]>, &'a [u8])> {
+    let known: HashSet<&[u8]> = sites.filter_map(Site::host).collect();
     let mut hosts: Vec<_> = known
         .into_iter()
         .map(|host| (RedactedKey::new(host).into_bytes(), host))
         .collect();
     hosts.sort_unstable();
-    let indices = hosts
-        .iter()
-        .zip(1..)
-        .map(|((_, host), index)| (*host, index))
-        .collect();
-    HostTable {
-        names: std::iter::once(Cow::Borrowed(&b""[..]))
-            .chain(hosts.into_iter().map(|(encoded, _)| encoded))
-            .collect(),
-        indices,
-    }
-}
-
-fn host_of(site: Site<'_>) -> Option<&[u8]> {
-    match site {
-        Site::Host(host) => Some(host),
-        Site::Input(_) => None,
-    }
+    hosts
 }
 
 fn rule_row(rule: &Rule) -> RuleRow<'_> {

@@ -66,31 +66,27 @@ fn write_rows(encoder: &SnapshotEncoder<'_>, level: i32, out: &mut impl Write) -
 /// The snapshot in a JSON report, and its rules, because a reader may want to know which of them
 /// mean that an answer exposes something; `null` in a truncated report.
 #[derive(Debug, Serialize)]
-#[serde(transparent)]
-pub(crate) struct PackedSnapshot(Option<PackedRows>);
-
-#[derive(Debug, Serialize)]
-struct PackedRows {
+pub(crate) struct PackedSnapshot {
     rules: Box<RawValue>,
     packed: String,
 }
 
 impl PackedSnapshot {
-    /// Compresses the snapshot of a complete report.
+    /// Compresses the snapshot of a complete report; `None` if it is truncated.
     ///
     /// # Errors
     ///
     /// Errors of the compressor.
-    pub(crate) fn new(report: &ReportModel<'_>, is_whole: bool) -> io::Result<Self> {
+    pub(crate) fn new(report: &ReportModel<'_>, is_whole: bool) -> io::Result<Option<Self>> {
         let Some(encoder) = is_whole.then(|| SnapshotEncoder::new(report)).flatten() else {
-            return Ok(Self(None));
+            return Ok(None);
         };
         let mut text = EncoderStringWriter::new(&STANDARD);
         write_rows(&encoder, JSON_LEVEL, &mut text)?;
-        Ok(Self(Some(PackedRows {
+        Ok(Some(Self {
             rules: to_raw_value(&encoder.rules().collect::<Vec<_>>())?,
             packed: text.into_inner(),
-        })))
+        }))
     }
 }
 

@@ -76,7 +76,6 @@ fn grades_of((tally, sources): &(Tally, [SourceInfo; 1])) -> Grades {
     };
     let context = LogAnalysis::new(&report_input);
     let report = build(
-        &report_input,
         &context,
         RowSelection {
             answered: true,

@@ -185,7 +185,7 @@ proptest! {
         let allow = &scan_options.allow;
         let report_input = ReportInput { rules: &RULES, tally: &tally, sources: &sources, inputs: &[InputSummary::default()], without_time: 0, filter: LOW, allow };
         let context = LogAnalysis::new(&report_input);
-        let report = build(&report_input, &context, RowSelection { pairs: true, ..RowSelection::default() });
+        let report = build(&context, RowSelection { pairs: true, ..RowSelection::default() });
         let rows = |report: &ReportModel<'_>| report.pairs.iter().map(|row| (format!("{:?}", row.key), row.hits, row.answered, row.sample.line)).collect::<Vec<_>>();
         let expected = rows(&report);
         for stream in [&mut merged, &mut cut_up] {
@@ -479,7 +479,7 @@ fn old_hits_are_dropped_and_line_counts_are_kept() {
         })
     };
     assert_eq!(rows(&mut stream), (1, 1, SummaryStart::Start));
-    stream.rolling_tally.begin_period();
+    stream.state.rolling_tally.begin_period();
     assert_eq!(
         rows(&mut stream),
         (1, 1, SummaryStart::Start),
@@ -487,7 +487,7 @@ fn old_hits_are_dropped_and_line_counts_are_kept() {
     );
     in_chunks(&mut stream, &line(1, "GET /.git/config HTTP/1.1", 404), 1);
     stream.roll_up_tally();
-    stream.rolling_tally.begin_period();
+    stream.state.rolling_tally.begin_period();
     let (paths, lines, since) = rows(&mut stream);
     assert_eq!((paths, lines), (1, 2));
     assert!(matches!(since, SummaryStart::Time(Some(_))), "{since:?}");

@@ -130,7 +130,7 @@ fn with_report<R>(
         &scanned.allow,
     );
     let analysis = LogAnalysis::new(&report_input);
-    use_it(&build(&report_input, &analysis, RowSelection::COMPLETE))
+    use_it(&build(&analysis, RowSelection::COMPLETE))
 }
 
 fn printed(rules: &RuleSet, scanned: &Scanned, format: OutputFormat, by: GroupBy) -> String {
