@@ -79,6 +79,21 @@ pub enum LineKind {
 /// The fewest lines that show that a log has absolute targets.
 const MIN_ABSOLUTE: usize = 10;
 
+/// The fewest lines with something else in the place of the request or the status that show another
+/// layout: one or two may be torn, or of a client that sends no request.
+const MIN_MISPLACED: usize = 3;
+
+/// Whether a known format explains a line.
+enum Explanation {
+    None,
+    /// One does, but something else is in the place of the request or of the status.
+    Misplaced,
+    Known {
+        /// Its target has a scheme and a host.
+        is_absolute: bool,
+    },
+}
+
 impl LineContext<'_> {
     /// Whether the engine may parse a line first: no other format is requested or declared.
     #[must_use]
@@ -118,19 +133,26 @@ impl LogReader {
             return None;
         }
         let (mut lines, mut others, mut absolute) = (Vec::new(), Vec::new(), 0);
+        let mut misplaced = Vec::new();
         for line in each(head) {
             let line = content(line);
-            match self.known_target(line, context) {
+            match self.explanation(line, context) {
                 _ if line.trim_ascii().is_empty() => others.push(line),
-                None => lines.push(line),
-                Some(is_absolute) => {
+                Explanation::None => lines.push(line),
+                Explanation::Misplaced => misplaced.push(line),
+                Explanation::Known { is_absolute } => {
                     absolute += usize::from(is_absolute);
                     others.push(line);
                 }
             }
-            if lines.len() == SAMPLE {
+            if lines.len() + misplaced.len() == SAMPLE {
                 break;
             }
+        }
+        if misplaced.len() < MIN_MISPLACED {
+            others.append(&mut misplaced);
+        } else {
+            lines.append(&mut misplaced);
         }
         // Any client can send such a target to a server, not all of them do.
         if absolute >= MIN_ABSOLUTE
@@ -160,11 +182,10 @@ impl LogReader {
         (taken * SHARE <= lines.len()).then(|| Arc::new(layouts))
     }
 
-    /// Whether the target of a line has a scheme and a host; `None` if the line is in no known
-    /// format, or has no client in its place.
-    fn known_target(&mut self, line: &[u8], context: &LineContext<'_>) -> Option<bool> {
+    /// Whether a known format explains a line.
+    fn explanation(&mut self, line: &[u8], context: &LineContext<'_>) -> Explanation {
         if line.len() > context.max_line || is_error_log(line) {
-            return Some(false);
+            return Explanation::Known { is_absolute: false };
         }
         let (kind, entry) = self.line(
             line,
@@ -175,9 +196,7 @@ impl LogReader {
             },
         );
         let is_known = match kind {
-            LineKind::AsIs => entry.is_some_and(|entry| {
-                is_plausible_client(entry.client) && !has_size_for_status(line, entry.request)
-            }),
+            LineKind::AsIs => entry.is_some_and(|entry| is_plausible_client(entry.client)),
             // Those of a layout with two addresses are similar; a client, a dash and a user with an
             // address in it are not.
             LineKind::WithoutClient(_) => {
@@ -187,15 +206,22 @@ impl LogReader {
             }
             LineKind::As(_) | LineKind::AsDoubtful(_) | LineKind::Directive => true,
         };
-        let is_clf = matches!(kind, LineKind::AsIs)
-            || matches!(kind, LineKind::As(id) if id == FormatId(LogFormat::Combined as u8));
-        // A number that no server sends is a size or a port in the place of the status.
-        let is_in_place = |entry: LogEntry<'_>| {
-            has_request_in_place(line, entry.request) && entry.status.is_none_or(is_status_code)
+        let is_misplaced = |entry: LogEntry<'_>| match kind {
+            LineKind::AsIs => {
+                !is_request_in_place(line, &entry) || has_size_for_status(line, entry.request)
+            }
+            LineKind::As(id) if id == FormatId(LogFormat::Combined as u8) => {
+                !is_request_in_place(line, &entry)
+            }
+            _ => false,
         };
-        let is_known = is_known && (!is_clf || entry.is_some_and(is_in_place));
         let is_absolute = entry.is_some_and(|entry| relative(entry.request).is_some());
-        (is_known || is_json(line)).then_some(is_absolute)
+        match is_known {
+            true if entry.is_some_and(is_misplaced) => Explanation::Misplaced,
+            true => Explanation::Known { is_absolute },
+            false if is_json(line) => Explanation::Known { is_absolute },
+            false => Explanation::None,
+        }
     }
 
     /// Reads a single line of any format, without its newline. Updates the columns from header
@@ -809,14 +835,17 @@ fn is_plausible_client(text: &[u8]) -> bool {
     Client::parse_address(text).is_some() || is_name() && !text.iter().all(u8::is_ascii_digit)
 }
 
-/// Whether what stands in the place of the request of a line may be one: a request, or nothing while
-/// no other quoted text is a request. `[time] "$host" "$request" 200` has a host there.
-fn has_request_in_place(line: &[u8], request: &[u8]) -> bool {
+/// Whether what stands in the places of the request and of the status may be these: a request, or
+/// nothing while no other quoted text is one, and a status that servers send. Both
+/// `"$host" "$request" 200` and `"$request" 443 200` have something else there.
+fn is_request_in_place(line: &[u8], entry: &LogEntry<'_>) -> bool {
     let is_other = |start: usize| {
         let text = &line[start + 1..];
         is_request(&text[..memchr(b'"', text).unwrap_or(text.len())])
     };
-    is_request(request) || is_missing(request) && !memchr::memchr_iter(b'"', line).any(is_other)
+    let has_request = is_request(entry.request)
+        || is_missing(entry.request) && !memchr::memchr_iter(b'"', line).any(is_other);
+    has_request && entry.status.is_none_or(is_status_code)
 }
 
 /// Whether a line in the Common Log Format has a number after its request that is no status:

@@ -521,3 +521,17 @@ fn requests_that_another_log_of_the_folder_has_are_counted_once() {
     assert_eq!(alone["totals"]["outcomes"]["unknown"], 1);
     assert_eq!(alone["inputs"][0]["format"], "apache_ssl_request");
 }
+
+/// One or two lines with a size in the place of the status are torn; three are a layout.
+#[test]
+fn three_misplaced_lines_show_a_layout() {
+    for (lines, status) in [(1, Value::Null), (2, Value::Null), (3, json!(404))] {
+        let harness = Harness::new();
+        let line = "192.0.2.1 - - [02/Nov/2026:08:01:00 +0000] \"GET /.env HTTP/1.1\" 5123 404\n";
+        harness.file("access.log", line.repeat(lines));
+        let hit = &harness
+            .run(["scan", "-q", "-f", "ndjson", "access.log"])
+            .objects()[0];
+        assert_eq!(hit["status"], status, "{lines}");
+    }
+}
