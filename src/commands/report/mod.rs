@@ -296,18 +296,30 @@ impl Context<'_> {
         if !report_run.settings.html {
             return Ok(());
         }
-        let digest = |folder: &str| {
-            // A page that cannot be read is left out: the report beside it is complete.
-            let page = store.open_file(folder, PAGE_FILE).ok().flatten()?;
-            let mut head = Vec::new();
-            page.take(DIGEST_BYTES).read_to_end(&mut head).ok()?;
-            RunDigest::from_page(&head)
+        let start_of = |folder: &str, file: &str, bytes: u64| {
+            let read = || {
+                let mut start = Vec::new();
+                let opened = store
+                    .open_file(folder, file)
+                    .map_err(|error| error.to_string())?;
+                let Some(opened) = opened else {
+                    return Ok(None);
+                };
+                match opened.take(bytes).read_to_end(&mut start) {
+                    Ok(_) => Ok(Some(start)),
+                    Err(error) => Err(format!("{folder}/{file} cannot be read: {error}")),
+                }
+            };
+            // The report of the folder is complete, but its numbers are not in the index.
+            read().unwrap_or_else(|problem: String| {
+                message::warning(&format!("{problem}; index.html lacks its numbers"));
+                None
+            })
         };
+        let digest =
+            |folder: &str| RunDigest::from_page(&start_of(folder, PAGE_FILE, DIGEST_BYTES)?);
         let verified = |folder: &str| {
-            let file = store.open_file(folder, VERIFIED_FILE).ok().flatten()?;
-            let mut json = Vec::new();
-            file.take(MAX_VERIFIED_BYTES).read_to_end(&mut json).ok()?;
-            VerifiedDigest::from_json(&json)
+            VerifiedDigest::from_json(&start_of(folder, VERIFIED_FILE, MAX_VERIFIED_BYTES)?)
         };
         let folders = store.reports()?;
         let entry = |name: &String| {

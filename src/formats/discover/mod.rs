@@ -180,26 +180,20 @@ impl Layout {
         let separated = SEPARATORS
             .into_iter()
             .flat_map(|separator| separated(&lines, separator));
-        let layouts: Vec<(usize, Self)> = pairs(&lines)
+        let layouts = pairs(&lines)
             .into_iter()
             .chain(separated)
-            .filter_map(|guess| Self::new(guess, &lines))
-            .collect();
-        if layouts.iter().any(|(_, layout)| layout.is_request_unclear) {
-            return None;
-        }
+            .filter_map(|guess| Self::new(guess, &lines));
         // Of equal scores, the first.
-        let best = layouts
-            .into_iter()
-            .fold(None, |best: Option<(usize, Self)>, next| {
-                if best.as_ref().is_some_and(|best| best.0 >= next.0) {
-                    best
-                } else {
-                    Some(next)
-                }
-            });
+        let best = layouts.fold(None, |best: Option<(usize, Self)>, next| {
+            if best.as_ref().is_some_and(|best| best.0 >= next.0) {
+                best
+            } else {
+                Some(next)
+            }
+        });
         best.map(|(_, layout)| layout)
-            .filter(|layout| layout.count(&lines) >= least)
+            .filter(|layout| !layout.is_request_unclear && layout.count(&lines) >= least)
     }
 
     /// Compiles a format string, and checks it with the lines that it was made of; returns how much

@@ -76,11 +76,15 @@ impl Names {
         let mut lines = (0..columns.len()).filter(is_line);
         if let Some(at) = lines.next() {
             // A client can send a request as the value of a header.
-            self.is_request_unclear = lines
-                .any(|other| columns[other].values != columns[at].values)
-                || columns
-                    .windows(2)
-                    .any(|pair| are_parts_of_others(pair[0], pair[1], columns[at]));
+            let is_other = |other: usize| differ(columns[other], columns[at], |a, b| a == b);
+            self.is_request_unclear = lines.any(is_other)
+                || columns.windows(2).any(|pair| {
+                    pair[0].kind == Kind::Method
+                        && matches!(pair[1].kind, Kind::Path | Kind::Url)
+                        && differ(pair[1], columns[at], |target, request| {
+                            RequestLine::parse(request).target.starts_with(target)
+                        })
+                });
             let is_absolute = columns[at].kind == Kind::AbsoluteRequest;
             let name = if is_absolute {
                 "absolute_request"
@@ -337,16 +341,14 @@ fn push_variable(string: &mut String, (number, name): (usize, &Option<String>)) 
     }
 }
 
-/// Whether two columns are the methods and the targets of other requests than those of a column.
-fn are_parts_of_others(
-    methods: &LogColumn<'_>,
-    targets: &LogColumn<'_>,
-    requests: &LogColumn<'_>,
+/// Whether most values of two columns are not of the same request.
+fn differ(
+    one: &LogColumn<'_>,
+    other: &LogColumn<'_>,
+    are_same: impl Fn(&[u8], &[u8]) -> bool,
 ) -> bool {
-    let mut each = targets.values.iter().zip(&requests.values);
-    methods.kind == Kind::Method
-        && matches!(targets.kind, Kind::Path | Kind::Url)
-        && each.any(|(target, request)| !RequestLine::parse(request).target.starts_with(target))
+    let each = one.values.iter().zip(&other.values);
+    2 * each.filter(|(one, other)| !are_same(one, other)).count() > one.values.len()
 }
 
 /// Removes columns, unless that removes all.

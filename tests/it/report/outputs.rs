@@ -582,6 +582,27 @@ fn other_files_among_the_reports() {
     );
 }
 
+/// What the index does not say, because a page cannot be read, is said.
+#[test]
+fn a_page_that_cannot_be_read_is_named() {
+    let harness = Harness::new();
+    let mut site = Site::new(&harness);
+    site.write(5);
+    site.run(&["--html"]);
+    let folder = fs::read_link(harness.path("out/latest")).unwrap();
+    let page = format!("out/{}/report.html", folder.display());
+    fs::remove_file(harness.path(&page)).unwrap();
+    std::os::unix::fs::symlink("/etc/passwd", harness.path(&page)).unwrap();
+    site.write(5);
+    let run = site.try_run(&["--html"]);
+    assert!(
+        run.stderr.contains("report.html") && run.stderr.contains("index.html lacks its numbers"),
+        "{} {}",
+        run.code,
+        run.stderr
+    );
+}
+
 /// F7. Reports that the user deleted are not missed, and not written again.
 #[test]
 fn folders_that_were_deleted() {
