@@ -92,8 +92,8 @@ fn has_cr_lines(lines: &[u8]) -> bool {
     ends > memchr::memchr_iter(b'\n', lines).count()
 }
 
-/// Whether another file of the folder has the requests of this one, with their status: mod_ssl's
-/// default writes each to `ssl_access_log` and to `ssl_request_log`.
+/// Whether another file of the folder has the requests of this one, with their status: Apache's
+/// default for TLS writes each to `ssl_access_log` and to `ssl_request_log`.
 fn is_repeated(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().as_bytes();
     let Some(rotation) = name.strip_prefix(b"ssl_request_log") else {

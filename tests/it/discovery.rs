@@ -505,8 +505,8 @@ fn requests_that_another_log_of_the_folder_has_are_counted_once() {
     let request = "[02/Nov/2026:08:01:00 +0000] 203.0.113.9 TLSv1.3 TLS_AES_256_GCM_SHA384 \"GET /.env HTTP/1.1\" 236\n";
     fs::create_dir(harness.path("httpd")).unwrap();
     for rotation in ["", "-20261102"] {
-        harness.file(&format!("httpd/ssl_access_log{rotation}"), access);
-        harness.file(&format!("httpd/ssl_request_log{rotation}"), request);
+        harness.file(format!("httpd/ssl_access_log{rotation}"), access);
+        harness.file(format!("httpd/ssl_request_log{rotation}"), request);
     }
     let (run, report) = harness.json(["httpd"]);
     assert_eq!(report["totals"]["hits"], 2, "{}", run.stderr);

@@ -15,7 +15,7 @@ const FREQUENT: [&[u8]; 8] = [
 
 /// The variables of columns, in their order; those without a meaning have none.
 pub(super) struct Names {
-    names: Vec<Option<String>>,
+    variables: Vec<Option<String>>,
     /// More than one column may be the client.
     pub(super) is_client_unclear: bool,
     /// More than one column may be the request.
@@ -27,7 +27,7 @@ impl Names {
     /// be the request.
     pub(super) fn new(columns: &[&LogColumn<'_>]) -> Option<Self> {
         let mut names = Self {
-            names: vec![None; columns.len()],
+            variables: vec![None; columns.len()],
             is_client_unclear: false,
             is_request_unclear: false,
         };
@@ -53,7 +53,7 @@ impl Names {
     }
 
     fn put(&mut self, at: usize, name: &str) {
-        self.names[at] = Some(name.to_owned());
+        self.variables[at] = Some(name.to_owned());
     }
 
     /// Names the first column without a name for which `is` holds.
@@ -64,7 +64,7 @@ impl Names {
         is: impl Fn(usize, &LogColumn<'_>) -> bool,
     ) -> Option<usize> {
         let at =
-            (0..columns.len()).find(|at| self.names[*at].is_none() && is(*at, columns[*at]))?;
+            (0..columns.len()).find(|at| self.variables[*at].is_none() && is(*at, columns[*at]))?;
         self.put(at, name);
         Some(at)
     }
@@ -271,7 +271,7 @@ impl Names {
         else {
             return;
         };
-        let is_free = |at: usize| columns[at].kind == Kind::Other && self.names[at].is_none();
+        let is_free = |at: usize| columns[at].kind == Kind::Other && self.variables[at].is_none();
         if is_free(at - 1) && is_free(at) && matches!(columns[at + 1].kind, Kind::Time(_)) {
             self.put(at, "remote_user");
         }
@@ -281,7 +281,7 @@ impl Names {
     /// and the status.
     fn bytes(&mut self, columns: &[&LogColumn<'_>], request: usize) {
         let is_status = |name: &Option<String>| name.as_deref() == Some("status");
-        let Some(status) = self.names.iter().position(is_status) else {
+        let Some(status) = self.variables.iter().position(is_status) else {
             return;
         };
         let is_size = |column: &LogColumn<'_>| column.kind == Kind::Number && !column.is_constant();
@@ -297,7 +297,7 @@ impl Names {
 
     /// Writes parts as a format string.
     pub(super) fn write(&self, parts: &[LayoutPart<'_>]) -> Option<String> {
-        let (mut string, mut names) = (String::new(), self.names.iter().enumerate());
+        let (mut string, mut names) = (String::new(), self.variables.iter().enumerate());
         for part in parts {
             match part {
                 LayoutPart::Text(text) if text.contains(['$', '%']) => return None,
@@ -311,7 +311,7 @@ impl Names {
     /// Writes all variables, with a separator between.
     pub(super) fn write_columns(&self, separator: char) -> String {
         let mut string = String::new();
-        for (number, name) in self.names.iter().enumerate() {
+        for (number, name) in self.variables.iter().enumerate() {
             if number > 0 {
                 string.push_str(&if separator == '\t' {
                     "\\t".to_owned()
@@ -326,7 +326,7 @@ impl Names {
 
     /// The variable of a column, if it has a meaning.
     pub(super) fn of(&self, column: usize) -> Option<&str> {
-        self.names[column].as_deref()
+        self.variables[column].as_deref()
     }
 }
 

@@ -592,7 +592,7 @@ fn a_page_that_cannot_be_read_is_named() {
     let folder = fs::read_link(harness.path("out/latest")).unwrap();
     let page = format!("out/{}/report.html", folder.display());
     fs::remove_file(harness.path(&page)).unwrap();
-    std::os::unix::fs::symlink("/etc/passwd", harness.path(&page)).unwrap();
+    symlink("/etc/passwd", harness.path(&page)).unwrap();
     site.write(5);
     let run = site.try_run(&["--html"]);
     assert!(
