@@ -158,7 +158,7 @@ fn has_binary_input(report: &Value) -> bool {
 /// The rules with `with_client`.
 pub(crate) const CONTEXTUAL: &str = "prober/redirected,prober/unknown,prober/script-answered,prober/script-post-answered,\
     prober/product-answered,prober/hidden-answered,prober/page-answered,prober/listing-answered,\
-    prober/service-answered,prober/name-answered,prober/login-answered,prober/underscore-answered";
+    prober/service-answered,prober/underscore-answered";
 
 /// Checks that a log split between two lines has the same totals, in one run and in two.
 fn assert_sums_of_a_split(text: &[u8]) {
