@@ -522,7 +522,7 @@ fn spellings() -> Vec<String> {
     .collect()
 }
 
-/// People in a log.
+/// People in a log. A state has hashes in Base64, where a name of four letters occurs by chance.
 const PEOPLE: [&str; 9] = [
     "alice",
     "alice.smith@example.org",
@@ -531,7 +531,7 @@ const PEOPLE: [&str; 9] = [
     "bob%u0040mail.example.org",
     "bob@ex%C3%A4mple.org",
     "carol",
-    "dave",
+    "deborah",
     "5550100",
 ];
 
@@ -640,7 +640,7 @@ fn log_of_spellings() -> String {
     );
     log + &line(
         "www.example.org",
-        "/f/.env?u=https://dave@ftp.example.org/&v=https://carol:pw@ftp/",
+        "/f/.env?u=https://deborah@ftp.example.org/&v=https://carol:pw@ftp/",
         "-",
         agent,
     )
