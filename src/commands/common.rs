@@ -38,7 +38,7 @@ use crate::os::allocator;
 use crate::render::OutputFormat;
 use crate::render::sink::Sink;
 use crate::report::anonymize::Privacy;
-use crate::rules::{AllowList, RuleSet, load};
+use crate::rules::{AllowList, RuleChoice, RuleSet, load};
 use crate::scan::input_summary::InputSummary;
 use crate::scan::{self, BatchOptions, HitSpool, ScanJob, ScanResult, notices};
 
@@ -233,6 +233,11 @@ pub(super) fn pool(threads: Option<usize>) -> Result<ThreadPool, CommandError> {
         threads: threads.unwrap_or(1),
         source: io::Error::other(source),
     })
+}
+
+/// Loads rules in a [`pool`], which the system may refuse threads.
+pub(super) fn load_rules(choice: &RuleChoice) -> Result<RuleSet, CommandError> {
+    Ok(pool(None)?.install(|| load(choice))?)
 }
 
 /// Starts one thread per core for what is done in parallel without a [`pool`]: otherwise the first

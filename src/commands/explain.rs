@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, ValueHint};
 
-use super::common::{RuleContext, pool, print_problems, report_no_logs};
+use super::common::{RuleContext, load_rules, print_problems, report_no_logs};
 use super::message::{sanitized, sanitized_path};
 use super::rules::find_rule;
 use super::{Exit, ScanSettings, message, stdout};
@@ -35,7 +35,7 @@ use crate::log::time::LogTime;
 use crate::render::explain::{ExplainedRequest, ReadAs, ViewCache, write};
 use crate::render::{OutputFormat, RenderOptions};
 use crate::report::path_answer::{GradeRequest, GradeResult, GradedLog, is_graded};
-use crate::rules::{RuleSet, TextView as Seen, load};
+use crate::rules::{RuleSet, TextView as Seen};
 use crate::scan::log::ScannedLog;
 use crate::scan::{self, BatchOptions, ScanResult};
 
@@ -77,8 +77,7 @@ pub(crate) fn run(settings: &ScanSettings, options: &ExplainOptions) -> Exit {
 }
 
 fn explain(settings: &ScanSettings, options: &ExplainOptions) -> Result<Exit, CommandError> {
-    let pool = pool(None)?;
-    let rules = pool.install(|| load(&settings.rules))?;
+    let rules = load_rules(&settings.rules)?;
     if !settings.quiet {
         message::warnings(rules.warnings());
     }

@@ -61,6 +61,16 @@ pub(super) fn begins(text: &[u8], start: &[u8]) -> bool {
     }
 }
 
+/// Where a part of a text starts in it.
+pub(super) fn start_of(text: &[u8], part: &[u8]) -> usize {
+    part.as_ptr().addr() - text.as_ptr().addr()
+}
+
+/// Where a part of a text ends in it.
+pub(super) fn end_of(text: &[u8], part: &[u8]) -> usize {
+    start_of(text, part) + part.len()
+}
+
 /// Whether a text starts like `shape`, where `0` is any digit, `a` and `A` any letter, and `d` a
 /// digit or a space.
 #[inline]

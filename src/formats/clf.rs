@@ -14,7 +14,7 @@
 use memchr::{memchr, memchr_iter, memchr2, memrchr};
 
 use super::LogFormat;
-use super::bytes::{marks_of_8, marks_outside};
+use super::bytes::{end_of, marks_of_8, marks_outside};
 use super::client_position::{is_doubtful, is_moved};
 use crate::log::client::Client;
 use crate::log::log_entry::LogEntry;
@@ -311,7 +311,7 @@ fn rare_start(line: &[u8], first_quote: impl Fn(usize) -> Option<usize>) -> Opti
     let (bracket, open) = request_start_by(line, first_quote)?;
     let (host, client) = split_client(&line[..bracket])?;
     // The client is a part of the line.
-    let after_client = client.as_ptr().addr() - line.as_ptr().addr() + client.len();
+    let after_client = end_of(line, client);
     Some((
         host,
         client,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use memchr::memchr;
 
 use super::builtin::{DISCOVERED, FormatId, FormatReader, Formats, JSON, W3C};
-use super::bytes::leading_nuls;
+use super::bytes::{end_of, leading_nuls};
 use super::clf::{is_bare, starts_like_clf};
 use super::client_position::{self, ClientPosition};
 use super::detect::{is_binary, is_error_log, is_report};
@@ -851,8 +851,7 @@ fn is_request_in_place(line: &[u8], entry: &LogEntry<'_>) -> bool {
 /// Whether a line in the Common Log Format has a number after its request that is no status:
 /// `"$request" $body_bytes_sent $status`.
 fn has_size_for_status(line: &[u8], request: &[u8]) -> bool {
-    let end = request.as_ptr_range().end.addr() - line.as_ptr().addr();
-    let word = line[end..]
+    let word = line[end_of(line, request)..]
         .split(|byte| *byte == b' ')
         .nth(1)
         .unwrap_or_default();

@@ -176,11 +176,32 @@ impl ReportStore {
         folder: &str,
         file: &str,
     ) -> Result<Option<File>, ReportStoreError> {
+        match self.open_report(folder)? {
+            Some(folder) => folder.open_file(file),
+            None => Ok(None),
+        }
+    }
+
+    /// The first `most` bytes of such a file.
+    ///
+    /// # Errors
+    ///
+    /// As for [`open_file`](Self::open_file).
+    pub(crate) fn read_start(
+        &self,
+        folder: &str,
+        file: &str,
+        most: u64,
+    ) -> Result<Option<Vec<u8>>, ReportStoreError> {
+        match self.open_report(folder)? {
+            Some(folder) => folder.read_start(file, most),
+            None => Ok(None),
+        }
+    }
+
+    fn open_report(&self, folder: &str) -> Result<Option<FolderHandle>, ReportStoreError> {
         self.parse_name(folder)?;
-        let Some(folder) = self.folder.open_folder(folder)? else {
-            return Ok(None);
-        };
-        folder.open_file(file)
+        self.folder.open_folder(folder)
     }
 
     /// All entries with the name of a report folder, with the parsed name.

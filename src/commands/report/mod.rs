@@ -10,7 +10,7 @@ mod status;
 mod writer;
 
 use std::fs;
-use std::io::{IsTerminal as _, Read as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -297,24 +297,13 @@ impl Context<'_> {
             return Ok(());
         }
         let start_of = |folder: &str, file: &str, bytes: u64| {
-            let read = || {
-                let mut start = Vec::new();
-                let opened = store
-                    .open_file(folder, file)
-                    .map_err(|error| error.to_string())?;
-                let Some(opened) = opened else {
-                    return Ok(None);
-                };
-                match opened.take(bytes).read_to_end(&mut start) {
-                    Ok(_) => Ok(Some(start)),
-                    Err(error) => Err(format!("{folder}/{file} cannot be read: {error}")),
-                }
-            };
             // The report of the folder is complete, but its numbers are not in the index.
-            read().unwrap_or_else(|problem: String| {
-                message::warning(&format!("{problem}; index.html lacks its numbers"));
-                None
-            })
+            store
+                .read_start(folder, file, bytes)
+                .unwrap_or_else(|error| {
+                    message::warning(&format!("{error}; index.html lacks its numbers"));
+                    None
+                })
         };
         let digest =
             |folder: &str| RunDigest::from_page(&start_of(folder, PAGE_FILE, DIGEST_BYTES)?);

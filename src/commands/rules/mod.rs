@@ -15,7 +15,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::common::pool;
+use super::common::load_rules;
 use super::error::CommandError;
 use super::message::{sanitized, sanitized_path};
 use super::{Exit, message, stdout};
@@ -24,9 +24,7 @@ use crate::log::finding::RuleId;
 use crate::os::atomic_file::AtomicFile;
 use crate::os::system::list_folder;
 use crate::rules::lint::Lint;
-use crate::rules::{
-    AnswerMeaning, Case, Rule, RuleChoice, RuleSet, exported_files, load, source_text,
-};
+use crate::rules::{AnswerMeaning, Case, Rule, RuleChoice, RuleSet, exported_files, source_text};
 use crate::text::redact::sanitize::escape;
 
 /// Lists the selected rules, or those of one class.
@@ -275,16 +273,12 @@ pub(super) fn find_rule(rules: &RuleSet, id: &str) -> Result<RuleId, CommandErro
 }
 
 fn with_rules(choice: &RuleChoice, then: impl FnOnce(&RuleSet) -> Exit) -> Exit {
-    let pool = match pool(None) {
-        Ok(pool) => pool,
-        Err(error) => return error.report(),
-    };
-    match pool.install(|| load(choice)) {
+    match load_rules(choice) {
         Ok(rules) => {
             message::warnings(rules.warnings());
             then(&rules)
         }
-        Err(error) => message::usage_error(&error.to_string()),
+        Err(error) => error.report(),
     }
 }
 

@@ -95,6 +95,17 @@ struct LayoutGuess {
     columns: Option<(ColumnSeparator, usize)>,
 }
 
+impl LayoutGuess {
+    fn new(string: String, names: &Names) -> Self {
+        Self {
+            string,
+            is_client_unclear: names.is_client_unclear,
+            is_request_unclear: names.is_request_unclear,
+            columns: None,
+        }
+    }
+}
+
 impl Layouts {
     /// The layouts of lines; `None` if none is certain. With `origin`, they have the field of the
     /// forwarded client.
@@ -214,19 +225,14 @@ impl Layout {
             true => ClientForm::Address,
             false => ClientForm::Nothing,
         };
-        let status = columns.and_then(|(separator, count)| {
-            lines
-                .iter()
-                .find_map(|line| StatusColumn::find(line, separator, count, &parser))
-        });
-        let layout = Self {
+        let mut layout = Self {
             string,
             parser,
             has_status,
             client,
             is_client_unclear,
             is_request_unclear,
-            status,
+            status: None,
         };
         let mut buffers = FieldBuffers::default();
         let mut counts = [0_usize; 8];
@@ -242,8 +248,15 @@ impl Layout {
         }
         let is_certain = |count: usize| count * 10 >= lines.len() * CERTAIN;
         let [requests, statuses, clients, ..] = counts;
-        (is_certain(requests) && (is_certain(statuses) || is_certain(clients)))
-            .then(|| (counts.iter().sum(), layout))
+        if !is_certain(requests) || !is_certain(statuses) && !is_certain(clients) {
+            return None;
+        }
+        layout.status = columns.and_then(|(separator, count)| {
+            lines
+                .iter()
+                .find_map(|line| StatusColumn::find(line, separator, count, &layout.parser))
+        });
+        Some((counts.iter().sum(), layout))
     }
 
     /// How many lines it reads.
@@ -317,7 +330,8 @@ impl Layout {
 }
 
 impl StatusColumn {
-    /// The column of the status in a line; `None` if the line has not as many columns.
+    /// The column of the status in a line; `None` if the line has not as many columns, or its
+    /// status is no part of it.
     fn find(
         line: &[u8],
         separator: ColumnSeparator,
@@ -325,13 +339,15 @@ impl StatusColumn {
         parser: &FormatLineParser,
     ) -> Option<Self> {
         let columns = split::split(line, separator);
+        if columns.len() != count {
+            return None;
+        }
         let mut buffers = FieldBuffers::default();
         let status = parser.read(line, &mut buffers)?.status.as_ptr();
         let before = columns
             .iter()
-            .rposition(|column| column.as_ptr() <= status)
-            .filter(|at| columns[*at].as_ptr_range().contains(&status))?;
-        (columns.len() == count).then(|| Self {
+            .position(|column| column.as_ptr_range().contains(&status))?;
+        Some(Self {
             separator,
             count,
             before,
@@ -474,10 +490,8 @@ fn columns(lines: &[&[u8]], separator: ColumnSeparator, count: usize) -> Option<
         string = format!("escape=default \"{}\"", string.replace('"', "\\\""));
     }
     Some(LayoutGuess {
-        string,
-        is_client_unclear: names.is_client_unclear,
-        is_request_unclear: names.is_request_unclear,
         columns: Some((separator, count)),
+        ..LayoutGuess::new(string, &names)
     })
 }
 
@@ -513,12 +527,7 @@ fn quoted_columns(lines: &[&[u8]], separator: ColumnSeparator) -> Option<LayoutG
     let columns: Vec<LogColumn<'_>> = columns.collect::<Option<_>>()?;
     let names = Names::new(&columns.iter().collect::<Vec<_>>())?;
     let string = format!("escape=csv \"{}\"", names.write_columns(char::from(byte)));
-    Some(LayoutGuess {
-        string,
-        is_client_unclear: names.is_client_unclear,
-        is_request_unclear: names.is_request_unclear,
-        columns: None,
-    })
+    Some(LayoutGuess::new(string, &names))
 }
 
 /// A text without the quotes around it; `None` if only one of the two is there.
@@ -616,12 +625,7 @@ fn pairs_with(lines: &[&[u8]], assign: &str, separator: &str) -> Option<LayoutGu
         string.extend([std::str::from_utf8(key).ok()?, assign, "$", name]);
     }
     let string = format!("escape=logfmt \"{}\"", string.replace('"', "\\\""));
-    Some(LayoutGuess {
-        string,
-        is_client_unclear: names.is_client_unclear,
-        is_request_unclear: names.is_request_unclear,
-        columns: None,
-    })
+    Some(LayoutGuess::new(string, &names))
 }
 
 /// Where the first pair of a line starts.

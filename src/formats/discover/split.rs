@@ -4,6 +4,7 @@
 //! differ in others, and must not be shown.
 
 use super::column::{CERTAIN, Kind, LogColumn, is_missing};
+use crate::formats::bytes::{end_of, start_of};
 use crate::formats::clf::is_escaped;
 use crate::log::log_entry::is_known_method;
 
@@ -383,14 +384,6 @@ fn row(text: &[u8], separator: ColumnSeparator, columns: usize) -> Vec<&[u8]> {
         row.push(&text[start..]);
     }
     row
-}
-
-fn start_of(text: &[u8], part: &[u8]) -> usize {
-    part.as_ptr().addr() - text.as_ptr().addr()
-}
-
-fn end_of(text: &[u8], part: &[u8]) -> usize {
-    start_of(text, part) + part.len()
 }
 
 /// Splits a text at a separator that is not in quotes, and for blanks not in brackets.
